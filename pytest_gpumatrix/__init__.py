@@ -1,0 +1,1 @@
+"""Say on every change which GPU it breaks, and why."""

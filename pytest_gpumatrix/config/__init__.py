@@ -1,0 +1,1 @@
+"""gpumatrix.yml: devices, expectations, what fails a run."""

@@ -1,0 +1,15 @@
+"""The errors that end a command, each with its exit code."""
+
+from __future__ import annotations
+
+
+class GpuMatrixError(Exception):
+    """The user's mistake: the message names the thing, the place and the way out. Exit code 2."""
+
+    exit_code = 2
+
+
+class InfraError(GpuMatrixError):
+    """The machine, not the code, is at fault: the wanted GPU is not here. Exit code 3."""
+
+    exit_code = 3

@@ -1,0 +1,1 @@
+"""What a test needs of a GPU, and whether a profile has it."""

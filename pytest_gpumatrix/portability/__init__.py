@@ -1,0 +1,1 @@
+"""What would happen elsewhere: launches recorded, compiled and held against limits. Loaded only when asked."""

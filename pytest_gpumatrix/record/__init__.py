@@ -1,0 +1,1 @@
+"""What happened: outcome, cell, column, journal, JUnit."""

@@ -1,0 +1,1 @@
+"""Why it went wrong: rules (data) over texts."""

@@ -1,0 +1,1 @@
+"""What changed: one Verdict from head and base results. Pure."""
