@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_SPELLINGS = re.compile(r"(\d{1,2})\.(\d)|sm_?(\d{1,2})(\d)")
+_SPELLINGS = re.compile(r"([0-9]{1,2})\.([0-9])|sm_?([0-9]{1,2})([0-9])")
 
 
 @dataclass(frozen=True, order=True, slots=True)

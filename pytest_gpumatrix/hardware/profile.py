@@ -45,7 +45,7 @@ class Profile:
     name: str  # for people: "RTX 3090"
     nvml_names: tuple[str, ...]  # what NVML calls it: "NVIDIA GeForce RTX 3090"
     memory: int  # bytes
-    sm_count: int
+    sm_count: int | None  # None where unknown
     bandwidth: int | None  # bytes per second; None where unknown
     limits: ArchitectureLimits
     note: str | None = None

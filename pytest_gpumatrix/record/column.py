@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pytest_gpumatrix.hardware.capability import ComputeCapability
 from pytest_gpumatrix.record.cell import Cell

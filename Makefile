@@ -1,0 +1,36 @@
+# Two commands on a fresh machine: `make matrix` runs the main job, `make test` the tests.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+OUT ?= gpumatrix-results
+# Pinned so that both commands do the same tomorrow; the trainer itself takes torch >= 2.7 and triton >= 3.4.
+TORCH ?= torch==2.13.0
+TRITON ?= triton==3.7.1
+
+.PHONY: matrix test lint clean
+
+matrix: $(VENV)/.installed
+	@rm -rf "$(OUT)"
+	@$(BIN)/python -m pytest tests/trainer --gpu-matrix --gpu-devices=h100,rtx3090 --gpu-matrix-out="$(OUT)" -q
+	@$(BIN)/gpumatrix report "$(OUT)"
+	@$(BIN)/gpumatrix report "$(OUT)" --format markdown --output "$(OUT)/report.md"
+	@echo "The report is in $(OUT)/report.md, the results beside it."
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+$(VENV)/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "gpumatrix needs Python 3.10 or later: make PYTHON=python3.12 ..."; exit 1; }
+	@echo "Installing into $(VENV) (torch, triton and the tools; some minutes the first time)"
+	@$(PYTHON) -m venv "$(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$(TORCH)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$(TRITON)" -e ".[trainer,dev]"
+	@touch "$@"
+
+clean:
+	rm -rf "$(VENV)" "$(OUT)" .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,156 @@
+"""The journal of a running column: JSON lines, flushed one by one, so that it survives what JUnit does not.
+
+A run that dies leaves a journal without its last line: the tests that had started crashed, the others are unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from pytest_gpumatrix.errors import CutOff, GpuMatrixError
+from pytest_gpumatrix.record.cell import Cell
+from pytest_gpumatrix.record.column import Column, SessionFacts
+from pytest_gpumatrix.record.outcome import Evidence, Outcome
+from pytest_gpumatrix.record.phase import Phase, cell_of
+
+SCHEMA = 1
+
+
+class SessionLine(msgspec.Struct, tag="session", tag_field="event", frozen=True):
+    """The first line: what made this journal."""
+
+    device: str
+    evidence: Evidence
+    facts: SessionFacts
+    schema: int = SCHEMA
+
+
+class CollectedLine(msgspec.Struct, tag="collected", tag_field="event", frozen=True):
+    """The tests that the session means to run; a gpu test with its marks as text."""
+
+    tests: dict[str, str | None]
+
+
+class StartLine(msgspec.Struct, tag="start", tag_field="event", frozen=True):
+    """A test begins."""
+
+    test: str
+
+
+class PhaseLine(msgspec.Struct, tag="report", tag_field="event", frozen=True):
+    """A report of a test."""
+
+    phase: Phase
+
+
+class FinishLine(msgspec.Struct, tag="finish", tag_field="event", frozen=True):
+    """A test has ended, whatever came of it."""
+
+    test: str
+
+
+class EndLine(msgspec.Struct, tag="end", tag_field="event", frozen=True):
+    """The last line of a session that ended in good order. What was collected and not run by then was left out."""
+
+    stopped: str | None = None  # why it stopped early: "-x", an interrupt
+
+
+Line = SessionLine | CollectedLine | StartLine | PhaseLine | FinishLine | EndLine
+_DECODER: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
+
+
+class JournalWriter:
+    """Writes one line per event, and flushes each."""
+
+    def __init__(self, path: Path) -> None:
+        self._file: IO[bytes] = path.open("wb")
+
+    def write(self, line: Line) -> None:
+        """Append one line."""
+        self._file.write(msgspec.json.encode(line) + b"\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file; writing after this is an error."""
+        self._file.close()
+
+
+def read_journal(path: Path) -> tuple[Column, bool]:
+    """The column that a journal tells of, and whether its session ended in good order.
+
+    A last line that was cut off is dropped; a file without a whole line is CutOff. Anything else that is not
+    a journal: GpuMatrixError.
+    """
+    lines = _lines(path)
+    if not lines:
+        raise CutOff(f"{path.name} holds no whole line")
+    first = lines[0]
+    if not isinstance(first, SessionLine):
+        raise GpuMatrixError(f"{path}: not a journal: its first line must be a session line")
+    if first.schema != SCHEMA:
+        raise GpuMatrixError(f"{path}: schema {first.schema} is not known here; read it with a newer gpumatrix")
+    end = next((line for line in lines if isinstance(line, EndLine)), None)
+    cells = cells_of(lines, evidence=first.evidence)
+    column = Column(device=first.device, evidence=first.evidence, cells=cells, facts=first.facts, source=str(path))
+    return column, end is not None
+
+
+def cells_of(lines: Iterable[Line], *, evidence: Evidence) -> Mapping[str, Cell]:
+    """Each test's cell by the events of one session, in the order of collection."""
+    collected: dict[str, str | None] = {}
+    phases: dict[str, list[Phase]] = {}
+    running: set[str] = set()
+    end: EndLine | None = None
+    for line in lines:
+        match line:
+            case CollectedLine(tests=tests):
+                collected.update(tests)
+            case StartLine(test=test):
+                running.add(test)
+                phases.setdefault(test, [])
+            case PhaseLine(phase=phase):
+                phases.setdefault(phase.test, []).append(phase)
+                if phase.outcome is Outcome.CRASHED:  # said by the controller, for a worker that died
+                    running.discard(phase.test)
+            case FinishLine(test=test):
+                running.discard(test)
+            case EndLine():
+                end = line
+    cells: dict[str, Cell] = {}
+    for test in {**collected, **dict.fromkeys(phases)}:
+        if test in phases:
+            cells[test] = cell_of(
+                test,
+                phases[test],
+                evidence=evidence,
+                requirement=collected.get(test),
+                finished=test not in running,
+            )
+        else:
+            cells[test] = _never_started(test, end, evidence, collected.get(test))
+    return cells
+
+
+def _never_started(test: str, end: EndLine | None, evidence: Evidence, requirement: str | None) -> Cell:
+    if end is not None and end.stopped is not None:
+        outcome, message = Outcome.NOT_RUN, f"the run stopped before it: {end.stopped}"
+    elif end is not None:
+        outcome, message = Outcome.UNKNOWN, "collected, but no worker reported it"
+    else:
+        outcome, message = Outcome.UNKNOWN, "the journal ends before it"
+    return Cell(test=test, outcome=outcome, evidence=evidence, message=message, requirement=requirement)
+
+
+def _lines(path: Path) -> list[Line]:
+    raw = path.read_bytes().split(b"\n")
+    lines: list[Line] = []
+    for number, text in enumerate(raw[:-1], start=1):
+        try:
+            lines.append(_DECODER.decode(text))
+        except msgspec.MsgspecError as error:
+            raise GpuMatrixError(f"{path}:{number}: not a line of a journal: {error}") from error
+    return lines  # what follows the last newline was cut off

@@ -1,0 +1,268 @@
+"""A column as JUnit XML with properties: what crosses machines. Written for any tool, read from any pytest."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from junitparser import Error, Failure, Skipped, xunit2
+from junitparser.junitparser import JUnitXml
+
+from pytest_gpumatrix.errors import GpuMatrixError
+from pytest_gpumatrix.hardware.capability import ComputeCapability
+from pytest_gpumatrix.record.atomic import write_atomically
+from pytest_gpumatrix.record.cell import Cell, Metric
+from pytest_gpumatrix.record.column import Column, SessionFacts
+from pytest_gpumatrix.record.outcome import Evidence, Outcome, Standing
+from pytest_gpumatrix.record.xml_guard import read_guarded
+from pytest_gpumatrix.triage.cause import Category, Cause
+
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_STRICT_XPASS = "[XPASS(strict)]"
+_FACTS = ("gpu_name", "gpu_uuid", "driver_version", "commit")
+
+
+def write_junit(column: Column, path: Path) -> None:
+    """Write a column; the file appears whole or not at all."""
+    suite = xunit2.TestSuite("gpumatrix")
+    for name, value in _suite_properties(column).items():
+        suite.add_property(name, _xml_text(value))
+    suite.add_testcases([_case(cell, column) for cell in column.cells.values()])
+    document = xunit2.JUnitXml("gpumatrix")
+    document.add_testsuite(suite)
+    write_atomically(path, document.tostring())
+
+
+def read_junit(path: Path, *, device: str, evidence: Evidence) -> Column:
+    """Read a column. CutOff if the file ends too early; GpuMatrixError if it is refused."""
+    root = xunit2.JUnitXml.fromstring(read_guarded(path))
+    suites: list[Any] = list(root) if isinstance(root, JUnitXml) else [root]
+    properties: dict[str, str] = {}
+    cells: dict[str, Cell] = {}
+    for suite in _flat(suites):
+        properties |= {str(item.name): str(item.value) for item in suite.properties()}
+        for case in suite:
+            cell = _cell(case, evidence)
+            known = cells.get(cell.test)
+            cells[cell.test] = cell if known is None else worse(known, cell)
+    for name, wanted in (("gpumatrix_device", device), ("gpumatrix_evidence", evidence.value)):
+        if properties.get(name, wanted) != wanted:
+            raise GpuMatrixError(
+                f"{path}: its name says {wanted}, its property {name} says {properties[name]}; "
+                "give the file back the name it was written under"
+            )
+    return Column(device=device, evidence=evidence, cells=cells, facts=_facts(properties, path), source=str(path))
+
+
+def worse(one: Cell, other: Cell) -> Cell:
+    """Of two cells of the same test, the one that may not be lost: bad before unknown before good before neutral."""
+    order = (Standing.BAD, Standing.UNKNOWN, Standing.GOOD, Standing.NEUTRAL)
+    return min(one, other, key=lambda cell: order.index(cell.standing))
+
+
+def _suite_properties(column: Column) -> Mapping[str, str]:
+    facts = column.facts
+    known: dict[str, Any] = {
+        "gpumatrix_schema": 1,
+        "gpumatrix_device": column.device,
+        "gpumatrix_evidence": column.evidence.value,
+        **{name: getattr(facts, name) for name in _FACTS},
+        "gpu_compute_capability": facts.gpu_compute_capability,
+        "commit_dirty": None if facts.dirty is None else str(facts.dirty).lower(),
+        **{f"version_{name}": version for name, version in facts.versions.items()},
+    }
+    return {name: str(value) for name, value in known.items() if value is not None}
+
+
+def _facts(properties: Mapping[str, str], path: Path) -> SessionFacts:
+    capability = properties.get("gpu_compute_capability")
+    try:
+        parsed = ComputeCapability.parse(capability) if capability else None
+    except ValueError as error:
+        raise GpuMatrixError(f"{path}: property gpu_compute_capability: {error}") from error
+    dirty = properties.get("commit_dirty")
+    return SessionFacts(
+        **{name: properties.get(name) for name in _FACTS},
+        gpu_compute_capability=parsed,
+        dirty=None if dirty is None else dirty == "true",
+        versions={
+            name.removeprefix("version_"): value for name, value in properties.items() if name.startswith("version_")
+        },
+    )
+
+
+def _case(cell: Cell, column: Column) -> xunit2.TestCase:
+    file, _, inner = cell.test.partition("::")
+    parents, name = _split(inner or file)
+    dotted = file.removesuffix(".py").replace("/", ".") if inner else ""
+    classname = ".".join(part for part in (dotted, *parents) if part)
+    case = xunit2.TestCase(_xml_text(name), _xml_text(classname), cell.duration)
+    for key, value in _case_properties(cell, column):
+        case.add_property(key, _xml_text(value))
+    if (result := _result(cell)) is not None:
+        case.result = [result]
+    return case
+
+
+def _case_properties(cell: Cell, column: Column) -> Iterable[tuple[str, str]]:
+    facts = column.facts
+    known: dict[str, Any] = {
+        "gpumatrix_nodeid": cell.test,
+        "gpumatrix_device": column.device,
+        "gpumatrix_outcome": cell.outcome.value,
+        "gpumatrix_evidence": cell.evidence.value,
+        "gpumatrix_requirement": cell.requirement,
+        "gpumatrix_reruns": cell.reruns or None,
+        "gpu_name": facts.gpu_name,
+        "gpu_compute_capability": facts.gpu_compute_capability,
+        "driver_version": facts.driver_version,
+    }
+    if cell.cause is not None:
+        known |= {
+            "gpumatrix_cause": cell.cause.category.value,
+            "gpumatrix_cause_evidence": cell.cause.evidence,
+            "gpumatrix_cause_action": cell.cause.action,
+            "gpumatrix_cause_rule": cell.cause.rule,
+        }
+    yield from ((name, str(value)) for name, value in known.items() if value is not None)
+    for metric in cell.metrics:
+        fields = {"name": metric.name, "value": metric.value, "unit": metric.unit, "better": metric.better}
+        yield "gpumatrix_metric", json.dumps(fields, allow_nan=False)
+
+
+def _result(cell: Cell) -> Failure | Error | Skipped | None:
+    message = cell.message
+    match cell.outcome:
+        case Outcome.PASSED:
+            return None
+        case Outcome.XPASSED if not cell.strict:
+            return None
+        case Outcome.XPASSED:
+            result: Any = Failure(_xml_text(f"{_STRICT_XPASS} {message.removeprefix(_STRICT_XPASS).strip()}"))
+        case Outcome.FAILED:
+            result = Failure(_xml_text(message))
+        case Outcome.ERROR | Outcome.CRASHED | Outcome.TIMEOUT | Outcome.UNKNOWN:
+            result = Error(_xml_text(f"{cell.outcome.value}: {message}"))
+        case _:
+            result = Skipped(_xml_text(message or cell.outcome.value), "pytest." + _skip_type(cell.outcome))
+    if cell.details:
+        result.text = _xml_text(cell.details)
+    return result  # type: ignore[no-any-return]  # junitparser is untyped
+
+
+def _skip_type(outcome: Outcome) -> str:
+    return {Outcome.XFAILED: "xfail", Outcome.SKIPPED: "skip"}.get(outcome, outcome.value)
+
+
+def _cell(case: Any, evidence: Evidence) -> Cell:
+    properties = {str(item.name): str(item.value) for item in case.properties()}
+    outcome, strict, message, details = _read_result(case)
+    recorded = properties.get("gpumatrix_outcome")
+    if recorded is not None and recorded in {item.value for item in Outcome}:
+        outcome = Outcome(recorded)
+        message = message.removeprefix(f"{recorded}: ")
+    return Cell(
+        test=properties.get("gpumatrix_nodeid") or node_id(case.classname, case.name, case._elem.get("file")),
+        outcome=outcome,
+        evidence=evidence,
+        strict=strict,
+        reruns=_whole(properties.get("gpumatrix_reruns")) or len(case.interim_result),
+        message=message,
+        details=details,
+        cause=_cause(properties),
+        requirement=properties.get("gpumatrix_requirement"),
+        duration=_seconds(case._elem.get("time")),
+        metrics=tuple(_metrics(case)),
+    )
+
+
+def _read_result(case: Any) -> tuple[Outcome, bool, str, str]:
+    """The outcome, whether an unexpected pass was strict, the message and the details of a plain JUnit case."""
+    results = {type(result): result for result in reversed(case.result)}
+    for kind, outcome in ((Error, Outcome.ERROR), (Failure, Outcome.FAILED), (Skipped, Outcome.SKIPPED)):
+        result = results.get(kind)
+        if result is None:
+            continue
+        message, details = str(result.message or ""), str(result.text or "")
+        if outcome is Outcome.FAILED and (message or details).startswith(_STRICT_XPASS):
+            return Outcome.XPASSED, True, message, details
+        if outcome is Outcome.SKIPPED and result.type == "pytest.xfail":
+            return Outcome.XFAILED, False, message, details
+        return outcome, False, message, details
+    return Outcome.PASSED, False, "", ""
+
+
+def _cause(properties: Mapping[str, str]) -> Cause | None:
+    category = properties.get("gpumatrix_cause")
+    if category is None or category not in {item.value for item in Category}:
+        return None
+    return Cause(
+        category=Category(category),
+        evidence=properties.get("gpumatrix_cause_evidence", ""),
+        action=properties.get("gpumatrix_cause_action", ""),
+        rule=properties.get("gpumatrix_cause_rule", ""),
+    )
+
+
+def _metrics(case: Any) -> Iterable[Metric]:
+    for item in case.properties():
+        if item.name != "gpumatrix_metric":
+            continue
+        try:
+            fields = json.loads(item.value)
+            yield Metric(
+                name=str(fields["name"]),
+                value=float(fields["value"]),
+                unit=str(fields["unit"]),
+                better=str(fields["better"]),
+            )
+        except (ValueError, TypeError, KeyError) as error:
+            raise GpuMatrixError(f"test {case.name!r}: property gpumatrix_metric cannot be read: {error}") from error
+
+
+def node_id(classname: str | None, name: str | None, file: str | None) -> str:
+    """Pytest's node id of a plain JUnit case: from its file if told, else with classes told by their capital letter."""
+    dotted = (classname or "").split(".") if classname else []
+    if file:
+        module = file.removesuffix(".py").replace("\\", "/").split("/")
+        classes = dotted[len(module) :] if dotted[: len(module)] == module else []
+        return "::".join([file, *classes, name or ""])
+    classes = []
+    while len(dotted) > 1 and dotted[-1][:1].isupper():
+        classes.insert(0, dotted.pop())
+    path = "/".join(dotted) + ".py" if dotted else ""
+    return "::".join(part for part in (path, *classes, name or "") if part)
+
+
+def _flat(suites: Iterable[Any]) -> Iterable[Any]:
+    for suite in suites:
+        yield suite
+        yield from _flat(suite.testsuites())
+
+
+def _split(inner: str) -> tuple[list[str], str]:
+    """Classes and name of a node id's inner part; a parameter may hold "::" itself."""
+    before, bracket, parameters = inner.partition("[")
+    *parents, name = before.split("::")
+    return parents, name + bracket + parameters
+
+
+def _seconds(text: str | None) -> float:
+    try:
+        value = float((text or "0").replace(",", ""))
+    except ValueError:
+        return 0.0
+    return value if math.isfinite(value) else 0.0
+
+
+def _whole(text: str | None) -> int:
+    return int(text) if text and text.isdecimal() else 0
+
+
+def _xml_text(text: str) -> str:
+    """Text with the characters that XML 1.0 cannot hold written as escapes."""
+    return _NOT_XML.sub(lambda match: f"\\x{ord(match.group()):02x}", text)

@@ -1,0 +1,66 @@
+"""What the fixtures ``gpu`` and ``gpu_metric`` give."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import SupportsFloat
+
+import pytest
+
+from pytest_gpumatrix.hardware.capability import ComputeCapability
+from pytest_gpumatrix.hardware.profile import Profile
+from pytest_gpumatrix.record.cell import Metric
+from pytest_gpumatrix.record.outcome import Evidence
+from pytest_gpumatrix.session.columns import running_column
+from pytest_gpumatrix.session.machine import machine_of
+from pytest_gpumatrix.session.marked import NEED
+from pytest_gpumatrix.session.matrix import matrix_of
+
+METRICS = pytest.StashKey[list[Metric]]()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GpuUnderTest:
+    """The device that a test runs on. On a CPU by Triton's interpreter, capability and profile are None."""
+
+    device: str  # its name in the matrix: "h100", or "cpu"
+    torch_device: str  # "cuda:0", or "cpu"
+    capability: ComputeCapability | None
+    profile: Profile | None
+    evidence: Evidence = Evidence.NATIVE
+
+
+def gpu_under_test(request: pytest.FixtureRequest) -> GpuUnderTest:
+    """The device of the running column, for a test that is marked ``gpu``."""
+    if NEED not in request.node.stash:
+        raise pytest.UsageError(f"{request.node.nodeid}: the gpu fixture is for tests marked gpu: add @pytest.mark.gpu")
+    config = request.config
+    running = running_column(machine_of(config).detection, matrix_of(config).devices)
+    if running.gpu is None:
+        return GpuUnderTest(device=running.device, torch_device="cpu", capability=None, profile=None)
+    return GpuUnderTest(
+        device=running.device,
+        torch_device="cuda:0",
+        capability=running.gpu.capability,
+        profile=running.gpu.profile,
+    )
+
+
+class GpuMetric:
+    """Records values of one test. They are compared with the base per device."""
+
+    def __init__(self, item: pytest.Item) -> None:
+        self._metrics = item.stash.setdefault(METRICS, [])
+
+    def __call__(self, name: str, value: SupportsFloat, unit: str, better: str = "lower") -> None:
+        """Record one value. What is not one finite number fails the test: it could be compared with nothing."""
+        if better not in ("lower", "higher"):
+            raise ValueError(f'gpu_metric {name!r}: better must be "lower" or "higher", not {better!r}')
+        try:
+            number = float(value)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"gpu_metric {name!r}: not a number: {type(value).__name__} {value!r}") from error
+        if not math.isfinite(number):
+            raise ValueError(f"gpu_metric {name!r}: {number} is not finite")
+        self._metrics.append(Metric(name=str(name), value=number, unit=str(unit), better=better))

@@ -1,0 +1,77 @@
+"""Records a session under --gpu-matrix: the journal while it runs, the columns when it ends. In the controller only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from pytest_gpumatrix.record.cell import Cell
+from pytest_gpumatrix.record.journal import (
+    CollectedLine,
+    EndLine,
+    FinishLine,
+    JournalWriter,
+    Line,
+    PhaseLine,
+    SessionLine,
+    StartLine,
+    cells_of,
+)
+from pytest_gpumatrix.record.outcome import Evidence
+from pytest_gpumatrix.session.gpu_tests import GpuTest
+from pytest_gpumatrix.session.reports import phase_of
+
+
+class Recording:
+    """The events of the running column, in memory and, where a folder is given, in its journal."""
+
+    def __init__(self, first: SessionLine, journal: Path | None) -> None:
+        self._lines: list[Line] = []
+        self._writer = JournalWriter(journal) if journal is not None else None
+        self._interrupt: str | None = None
+        self.collected = False
+        self._add(first)
+
+    def cells(self) -> Mapping[str, Cell]:
+        """Each test's cell, as far as the session has come."""
+        return cells_of(self._lines, evidence=Evidence.NATIVE)
+
+    def note_collected(self, tests: list[str], gpu_tests: Mapping[str, GpuTest]) -> None:
+        """The tests that the session means to run."""
+        self.collected = True
+        requirements = {test: gpu_tests[test].requirement if test in gpu_tests else None for test in tests}
+        self._add(CollectedLine(tests=requirements))
+
+    def end(self, session: pytest.Session, exitstatus: int) -> None:
+        """Close the journal. After an internal error the last line is not written: the rest is unknown."""
+        if exitstatus != pytest.ExitCode.INTERNAL_ERROR:
+            stopped = self._interrupt or str(session.shouldfail or session.shouldstop or "") or None
+            self._add(EndLine(stopped=stopped))
+        if self._writer is not None:
+            self._writer.close()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """A test begins; xdist forwards it from the worker."""
+        self._add(StartLine(test=nodeid))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """A report of a test."""
+        self._add(PhaseLine(phase=phase_of(report)))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """A test has ended."""
+        self._add(FinishLine(test=nodeid))
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Ctrl-C or pytest.exit()."""
+        self._interrupt = excinfo.exconly()
+
+    def _add(self, line: Line) -> None:
+        self._lines.append(line)
+        if self._writer is not None:
+            self._writer.write(line)

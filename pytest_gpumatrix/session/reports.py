@@ -1,0 +1,122 @@
+"""Pytest's reports -> phases of the journal. In the process that runs a test: why it failed, and its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import msgspec
+import pytest
+
+from pytest_gpumatrix.record.cell import Metric
+from pytest_gpumatrix.record.outcome import Outcome
+from pytest_gpumatrix.record.phase import Phase
+from pytest_gpumatrix.session.fixtures import METRICS
+from pytest_gpumatrix.session.gating import SKIPPED_BY_REQUIREMENT
+from pytest_gpumatrix.triage.cause import Cause
+from pytest_gpumatrix.triage.classify import FailureText, classify, exception_texts
+
+_DETAILS_LENGTH = 100_000  # characters of a traceback that are kept
+_STRICT_XPASS = "[XPASS(strict)]"
+# An attribute of the report, not user_properties: plain JSON, so that xdist can carry it whatever the test recorded.
+_NOTE = "gpumatrix"
+
+
+class ReportNote(msgspec.Struct, frozen=True, kw_only=True):
+    """What only the process that ran the test knows."""
+
+    by_requirement: bool = False
+    cause: Cause | None = None
+    metrics: tuple[Metric, ...] = ()
+
+
+class ReportNotes:
+    """Puts a note on each report that needs one."""
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[Any]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Runs after all others have had their say about the report."""
+        report = yield
+        error = call.excinfo.value if call.excinfo else None
+        metrics = tuple(item.stash.get(METRICS, ()))
+        if metrics:
+            item.stash[METRICS].clear()
+        note = ReportNote(
+            by_requirement=report.skipped and item.stash.get(SKIPPED_BY_REQUIREMENT, False),
+            cause=classify(exception_texts(error)) if report.failed and error is not None else None,
+            metrics=metrics,
+        )
+        if note != ReportNote():
+            setattr(report, _NOTE, msgspec.to_builtins(note))
+        return report
+
+
+def phase_of(report: pytest.TestReport) -> Phase:
+    """The phase that a report tells of."""
+    note = msgspec.convert(getattr(report, _NOTE, {}), ReportNote)
+    message = _message(report)
+    outcome, strict = _outcome(report, note, message)
+    return Phase(
+        test=report.nodeid,
+        when=str(report.when),
+        outcome=outcome,
+        subtest=hasattr(report, "context"),
+        rerun=str(report.outcome) == "rerun",
+        strict=strict,
+        message=message,
+        details=_details(report) if report.failed else "",
+        cause=_cause(report, note, message, outcome),
+        duration=report.duration,
+        metrics=note.metrics,
+    )
+
+
+def _outcome(report: pytest.TestReport, note: ReportNote, message: str) -> tuple[Outcome, bool]:
+    expected_to_fail = hasattr(report, "wasxfail")
+    if str(report.outcome) == "rerun":
+        return Outcome.FAILED, False
+    if report.skipped:
+        if expected_to_fail:
+            return Outcome.XFAILED, False
+        return (Outcome.SKIPPED_REQUIREMENT if note.by_requirement else Outcome.SKIPPED), False
+    if report.passed:
+        return (Outcome.XPASSED if expected_to_fail else Outcome.PASSED), False
+    if message.startswith(_STRICT_XPASS):
+        return Outcome.XPASSED, True
+    if report.when not in ("setup", "call", "teardown"):  # xdist's word for a worker that died
+        return Outcome.CRASHED, False
+    if message.startswith("Failed: Timeout "):
+        return Outcome.TIMEOUT, False  # pytest-timeout
+    return (Outcome.FAILED if report.when == "call" else Outcome.ERROR), False
+
+
+def _cause(report: pytest.TestReport, note: ReportNote, message: str, outcome: Outcome) -> Cause | None:
+    if not report.failed or outcome is Outcome.XPASSED:
+        return None
+    if note.cause is not None:
+        return note.cause
+    # A crash or a report that another plugin made: there is only its text, and an assertion may quote anything.
+    quotable = message.startswith(("AssertionError", "Failed:"))
+    return classify([FailureText(text=message, quotable=quotable)])
+
+
+def _message(report: pytest.TestReport) -> str:
+    if hasattr(report, "wasxfail"):
+        return str(report.wasxfail).removeprefix("reason: ")
+    longrepr = report.longrepr
+    if longrepr is None:
+        return ""
+    if isinstance(longrepr, tuple):
+        return longrepr[2].removeprefix("Skipped: ")
+    crash = getattr(longrepr, "reprcrash", None)
+    return str(crash.message) if crash is not None else str(longrepr)
+
+
+def _details(report: pytest.TestReport) -> str:
+    text = report.longreprtext
+    if len(text) <= _DETAILS_LENGTH:
+        return text
+    half = _DETAILS_LENGTH // 2
+    return f"{text[:half]}\n... {len(text) - _DETAILS_LENGTH:,} characters left out ...\n{text[-half:]}"
