@@ -1,1 +1,1 @@
-"""The only code that knows GitHub's environment and files."""
+"""The only code that knows GITHUB_*: what a step of a workflow is given, and what it tells its runner."""

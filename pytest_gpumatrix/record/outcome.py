@@ -33,7 +33,10 @@ class Evidence(str, Enum):
     @property
     def strength(self) -> int:
         """3 for native down to 0 for none, so that evidence can be compared."""
-        return 3 - list(Evidence).index(self)
+        return _STRENGTH[self]
+
+
+_STRENGTH = {evidence: 3 - place for place, evidence in enumerate(Evidence)}
 
 
 class Standing(str, Enum):

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_gpumatrix.hardware.sizes import format_size
-from pytest_gpumatrix.record.column import SessionFacts
+from pytest_gpumatrix.portability.tape import Tape
+from pytest_gpumatrix.record.column import Column, SessionFacts
 from pytest_gpumatrix.record.journal import SessionLine
 from pytest_gpumatrix.record.outcome import Evidence
 from pytest_gpumatrix.record.results import column_file_name
 from pytest_gpumatrix.session.columns import Columns
-from pytest_gpumatrix.session.facts import session_facts, torch_line
-from pytest_gpumatrix.session.finish import Ended, finish_session
+from pytest_gpumatrix.session.compiled import budget_of, compile_columns
+from pytest_gpumatrix.session.facts import loaded_versions, session_facts, torch_line
+from pytest_gpumatrix.session.finish import Ended, finish_session, remove_stale, write_columns
 from pytest_gpumatrix.session.gpu_tests import GpuTest, describe_gpu_tests, read_gpu_tests
-from pytest_gpumatrix.session.launches import EXCHANGE, EXCHANGE_INPUT
+from pytest_gpumatrix.session.launches import EXCHANGE, EXCHANGE_INPUT, read_tapes
 from pytest_gpumatrix.session.machine import Machine
 from pytest_gpumatrix.session.matrix import Matrix
+from pytest_gpumatrix.session.progress import CompileProgress
 from pytest_gpumatrix.session.recording import Recording
 
 
@@ -44,6 +49,8 @@ class MatrixController:
         self._gpu_tests: Mapping[str, GpuTest] = {}
         self._facts: SessionFacts = session_facts(columns.running, machine.detection, config.rootpath)
         self._recording: Recording | None = None
+        self._budget = budget_of(config)
+        self._passed = False  # whether pytest's own exit code was 0
         self._ended: Ended | None = None
 
     def pytest_report_header(self) -> list[str]:
@@ -82,7 +89,8 @@ class MatrixController:
         journal = None
         if self._out is not None:
             journal = self._out / column_file_name(running, Evidence.NATIVE, "jsonl")
-            journal.with_suffix(".xml").unlink(missing_ok=True)
+            compiled = ((device.name, Evidence.COMPILED) for device in self._columns.compiled)
+            remove_stale([(running, Evidence.NATIVE), *compiled], self._out, lambda path: path.unlink(missing_ok=True))
         first = SessionLine(device=running, evidence=Evidence.NATIVE, facts=self._facts)
         self._recording = Recording(first, journal)
         self._config.pluginmanager.register(self._recording, "gpumatrix-recording")
@@ -107,23 +115,43 @@ class MatrixController:
         if self._recording is None:
             return
         self._recording.end(session, exitstatus)
-        self._ended = finish_session(
-            config=self._config,
-            columns=self._columns,
-            matrix=self._matrix,
-            facts=self._facts,
-            cells=self._recording.cells(),
-            gpu_tests=self._gpu_tests,
-            exchange=self._exchange,
-            out=self._out,
-        )
-        if exitstatus == pytest.ExitCode.OK and self._ended.why_red:
+        facts = replace(self._facts, versions=loaded_versions())
+        device = self._columns.running.device
+        ran = Column(device=device, evidence=Evidence.NATIVE, cells=self._recording.cells(), facts=facts)
+        tape = read_tapes(self._exchange)
+        compiled = self._compile(tape, ran) if tape is not None else ()
+        if self._out is not None:
+            write_columns((ran, *compiled), tape, self._out)
+        self._ended = finish_session(ran, compiled, self._gpu_tests, self._matrix, self._out)
+        self._passed = exitstatus == pytest.ExitCode.OK
+        if self._passed and self._ended.why_red:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _compile(self, tape: Tape, ran: Column) -> tuple[Column, ...]:
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        progress = CompileProgress(reporter, len(self._columns.compiled))
+        try:
+            return compile_columns(
+                tape,
+                ran.cells,
+                self._columns,
+                self._gpu_tests,
+                ran.facts,
+                budget_seconds=self._budget,
+                progress=progress,
+            )
+        finally:
+            progress.close()
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Show the matrix."""
         if self._ended is None:
             return
         terminalreporter.section("GPU matrix")
-        for line in self._ended.lines(terminalreporter):
+        for line in self._ended.lines(
+            width=shutil.get_terminal_size().columns,
+            colour=bool(terminalreporter.hasmarkup),
+            encoding=sys.stdout.encoding,
+            passed=self._passed,
+        ):
             terminalreporter.write_line(line)

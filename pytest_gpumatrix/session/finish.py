@@ -2,50 +2,109 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import pytest
-
+from pytest_gpumatrix.portability.tape import Tape, write_tape
 from pytest_gpumatrix.record.cell import Cell
-from pytest_gpumatrix.record.column import Column, SessionFacts
+from pytest_gpumatrix.record.column import Column
 from pytest_gpumatrix.record.junit import write_junit
 from pytest_gpumatrix.record.outcome import Evidence, Outcome, Standing
-from pytest_gpumatrix.record.results import Results, column_file_name
-from pytest_gpumatrix.session.columns import Columns
-from pytest_gpumatrix.session.facts import loaded_versions
+from pytest_gpumatrix.record.results import TAPE_NAME, Results, column_file_name
+from pytest_gpumatrix.render.terminal import render_matrix
+from pytest_gpumatrix.render.text import clean, fit
 from pytest_gpumatrix.session.gpu_tests import GpuTest
 from pytest_gpumatrix.session.matrix import Matrix
+from pytest_gpumatrix.verdict.judge import judge
+from pytest_gpumatrix.verdict.verdict import Verdict
+
+_MOST_LINES = 15  # of one kind, in the terminal
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ended:
-    """What a finished session says beside its tests."""
+    """A finished session, with its verdict against no base."""
 
-    why_red: tuple[str, ...]  # why the exit code is 1 where pytest's own would be 0
+    verdict: Verdict
+    unfit: tuple[tuple[str, Cell], ...]  # compiled cells that are bad and that nothing expects, with their device
+    lost: tuple[str, ...]  # tests of which nobody knows what became
+    on_no_device: tuple[str, ...]  # gpu tests that no device of the matrix may run
+    out: Path | None
 
-    def lines(self, terminalreporter: Any) -> list[str]:
-        return list(self.why_red)
+    @property
+    def why_red(self) -> Sequence[str]:
+        """Why the run is red even where each test that ran passed."""
+        reasons = []
+        if self.unfit:
+            devices = ", ".join(sorted({device for device, _ in self.unfit}))
+            reasons.append(f"{len(self.unfit):,} compiled cells are bad ({devices})")
+        if self.lost:
+            reasons.append(f"{len(self.lost):,} tests were collected, but no result of them came: {self.lost[0]}")
+        return reasons
+
+    def lines(self, *, width: int, colour: bool, encoding: str | None, passed: bool) -> Iterator[str]:
+        """The matrix, what would fail elsewhere and why, and what else to say. ``passed``: pytest's own code was 0."""
+        yield from render_matrix(self.verdict, width=width, colour=colour, encoding=encoding).splitlines()
+        for device, cell in self.unfit[:_MOST_LINES]:
+            yield fit(clean(f"{device}: {cell.test}"), width, keep_end=True)
+            yield f"  {clean(cell.message)}"
+        yield from _more(len(self.unfit) - _MOST_LINES, "compiled cells that are bad")
+        for test in self.on_no_device[:_MOST_LINES]:
+            yield fit(clean(f"warning: no device of the matrix may run {test}"), width, keep_end=True)
+        yield from _more(len(self.on_no_device) - _MOST_LINES, "tests that no device may run")
+        if self.why_red and passed:
+            yield f"gpumatrix: exit code 1: {clean('; '.join(self.why_red))}"
+        if self.out is not None:
+            yield f"gpumatrix: results are in {self.out}; compare them with `gpumatrix report {self.out} --base ...`"
 
 
 def finish_session(
-    *,
-    config: pytest.Config,
-    columns: Columns,
-    matrix: Matrix,
-    facts: SessionFacts,
-    cells: Mapping[str, Cell],
-    gpu_tests: Mapping[str, GpuTest],
-    exchange: Path,
-    out: Path | None,
+    ran: Column, compiled: Sequence[Column], gpu_tests: Mapping[str, GpuTest], matrix: Matrix, out: Path | None
 ) -> Ended:
-    facts = dataclasses.replace(facts, versions=loaded_versions())
-    ran = Column(device=columns.running.device, evidence=Evidence.NATIVE, cells=cells, facts=facts)
-    if out:
-        write_junit(ran, out / column_file_name(ran.device, ran.evidence, "xml"))
-    lost = [t for t, c in cells.items() if c.standing is Standing.UNKNOWN]
-    return Ended(why_red=(f"{len(lost)} tests never reported",) if lost else ())
+    """Judge the columns of a session that has ended."""
+    today = datetime.datetime.now(tz=datetime.timezone.utc).date()
+    verdict = judge(matrix.chosen, Results(columns=(ran, *compiled), broken={}), None, today=today)
+    devices = {column.device for column in compiled}
+    unfit = tuple(
+        (device, change.cell)
+        for row in verdict.changes
+        for device, change in row.devices.items()
+        if device in devices and change.cell is not None and change.cell.standing is Standing.BAD
+    )
+    return Ended(
+        verdict=verdict,
+        unfit=unfit,
+        lost=tuple(test for test, cell in ran.cells.items() if cell.standing is Standing.UNKNOWN),
+        on_no_device=tuple(_on_no_device(ran.cells, gpu_tests, devices)),
+        out=out,
+    )
+
+
+def write_columns(columns: Iterable[Column], tape: Tape | None, out: Path) -> None:
+    """Write each column's JUnit, and the tape."""
+    for column in columns:
+        write_junit(column, out / column_file_name(column.device, column.evidence, "xml"))
+    if tape is not None:
+        write_tape(out / TAPE_NAME, tape)
+
+
+def remove_stale(devices: Iterable[tuple[str, Evidence]], out: Path, remove: Callable[[Path], None]) -> None:
+    """Files that this run will write again, and that would contradict it if it died before that."""
+    for device, evidence in devices:
+        remove(out / column_file_name(device, evidence, "xml"))
+    remove(out / TAPE_NAME)
+
+
+def _on_no_device(cells: Mapping[str, Cell], gpu_tests: Mapping[str, GpuTest], devices: set[str]) -> Iterator[str]:
+    for test, described in gpu_tests.items():
+        cell = cells.get(test)
+        here = cell is not None and cell.outcome is not Outcome.SKIPPED_REQUIREMENT
+        if not here and devices and devices <= described.unmet.keys():
+            yield test
+
+
+def _more(count: int, what: str) -> Iterator[str]:
+    if count > 0:
+        yield f"... and {count:,} more {what}"

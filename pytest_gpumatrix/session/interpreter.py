@@ -16,4 +16,8 @@ def choose_interpreter(config: pytest.Config, environ: MutableMapping[str, str])
     if not machine_of(config).interpreting or VARIABLE in environ:
         return
     environ[VARIABLE] = "1"
-    config.add_cleanup(lambda: environ.pop(VARIABLE, None))
+
+    def unset() -> None:
+        environ.pop(VARIABLE, None)
+
+    config.add_cleanup(unset)

@@ -1,18 +1,25 @@
-"""Records the launches of each test, in every process that runs tests."""
+"""Records the launches of each gpu test, in every process that runs tests."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 import pytest
 
+from pytest_gpumatrix.errors import GpuMatrixError
+from pytest_gpumatrix.portability.recorder import Recorder
+from pytest_gpumatrix.portability.tape import SCHEMA, Header, Tape, TapeWriter, merge_tapes, read_tape
 from pytest_gpumatrix.session.columns import Columns
+from pytest_gpumatrix.session.facts import loaded_versions
 from pytest_gpumatrix.session.gpu_tests import describe_gpu_tests, write_gpu_tests
 from pytest_gpumatrix.session.machine import worker_id
+from pytest_gpumatrix.session.marked import NEED
 from pytest_gpumatrix.session.matrix import Matrix
 
 EXCHANGE_INPUT = "gpumatrix_exchange"  # the key of an xdist worker's input that names the folder
-EXCHANGE = pytest.StashKey[Path]()
+EXCHANGE = pytest.StashKey[Path]()  # the folder that the processes of one session share
 
 
 class LaunchRecording:
@@ -20,18 +27,52 @@ class LaunchRecording:
 
     def __init__(self, config: pytest.Config, columns: Columns, matrix: Matrix) -> None:
         self._config, self._columns, self._matrix = config, columns, matrix
+        self._recorder: Recorder | None = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """In a worker, before xdist tells the controller: what the marks say, which only a worker knows."""
+        """Begin to record. In a worker, before xdist tells the controller: leave what only a worker knows."""
+        if self._config.option.collectonly or not session.items:
+            return
         worker = worker_id(self._config)
+        folder = _exchange_folder(self._config, worker)
         if worker is not None:
             tests = describe_gpu_tests(session.items, self._columns.compiled, self._matrix)
-            write_gpu_tests(tests, exchange_folder(self._config) / f"tests.{worker}.json")
+            write_gpu_tests(tests, folder / f"tests.{worker}.json")
+        gpu = self._columns.running.gpu
+        header = Header(
+            schema=SCHEMA,
+            rootdir=str(self._config.rootpath),
+            sys_path=tuple(sys.path),  # by now the test modules are imported, with what that put on the path
+            capability=str(gpu.capability) if gpu else None,
+            versions=dict(loaded_versions()),
+        )
+        writer = TapeWriter(folder / f"launches.{worker or 'main'}.jsonl", header)
+        self._config.add_cleanup(writer.close)
+        capability = gpu.capability if gpu else None
+        self._recorder = Recorder(writer.write, rootdir=self._config.rootpath, capability=capability)
+        self._recorder.install()
+        self._config.add_cleanup(self._recorder.uninstall)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Launches in a gpu test's setup, call and teardown are the test's."""
+        if self._recorder is None or item.stash.get(NEED, None) is None:
+            return (yield)
+        with self._recorder.during(item.nodeid):
+            return (yield)
 
 
-def exchange_folder(config: pytest.Config) -> Path:
-    """The folder that the processes of one session share."""
-    if worker_id(config) is not None:
-        return Path(config.workerinput[EXCHANGE_INPUT])  # type: ignore[attr-defined]  # set by xdist
-    return config.stash[EXCHANGE]
+def read_tapes(exchange: Path) -> Tape | None:
+    """What all processes recorded, or None if none came so far as to begin. A tape that cannot be read: an error."""
+    tapes: Sequence[Tape] = [read_tape(path) for path in sorted(exchange.glob("launches.*.jsonl"))]
+    return merge_tapes(tapes) if tapes else None
+
+
+def _exchange_folder(config: pytest.Config, worker: str | None) -> Path:
+    if worker is None:
+        return config.stash[EXCHANGE]
+    folder = Path(config.workerinput[EXCHANGE_INPUT])  # type: ignore[attr-defined]  # set by xdist
+    if not folder.is_dir():
+        raise GpuMatrixError(f"worker {worker} cannot see {folder}: --gpu-matrix needs workers on this machine")
+    return folder

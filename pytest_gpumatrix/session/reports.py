@@ -40,9 +40,9 @@ class ReportNotes:
         """Runs after all others have had their say about the report."""
         report = yield
         error = call.excinfo.value if call.excinfo else None
-        metrics = tuple(item.stash.get(METRICS, ()))
-        if metrics:
-            item.stash[METRICS].clear()
+        recorded = item.stash.get(METRICS, [])
+        metrics = tuple(recorded)
+        recorded.clear()
         note = ReportNote(
             by_requirement=report.skipped and item.stash.get(SKIPPED_BY_REQUIREMENT, False),
             cause=classify(exception_texts(error)) if report.failed and error is not None else None,

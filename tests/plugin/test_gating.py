@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.plugin.project import Project
+from tests.project import Project
 
 GATED = """
 import pytest

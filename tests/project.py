@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,9 @@ class Project:
         return self
 
     def run(self, *arguments: str) -> pytest.RunResult:
-        return self.pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
+        # hypothesis' own plugin takes longer to import than the project takes to run.
+        plugins = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+        return self.pytester.runpytest_subprocess(*plugins, *arguments)
 
     def recorded(self, *arguments: str) -> pytest.RunResult:
         return self.run("--gpu-matrix", "--gpu-matrix-out=out", *arguments)
@@ -69,5 +72,8 @@ class Project:
 
     def report(self, *arguments: str) -> tuple[int, dict[str, Any]]:
         """``gpumatrix report``: its exit code and JSON."""
-        result = self.pytester.run("gpumatrix", "report", *arguments, "--format", "json", "--output", "report.json")
-        return int(result.ret), json.loads((self.path / "report.json").read_text())
+        report = self.path / "report.json"
+        report.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "pytest_gpumatrix", "report", *arguments]
+        result = self.pytester.run(*command, "--format", "json", "--output", report)
+        return int(result.ret), json.loads(report.read_text())

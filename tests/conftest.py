@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugin.project import Project
+from tests.project import Project
 
-FAKE_NVML = Path(__file__).parents[1] / "fake_nvml"
+FAKE_NVML = Path(__file__).parent / "fake_nvml"
 
 
 @pytest.fixture

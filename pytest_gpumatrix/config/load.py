@@ -1,0 +1,204 @@
+"""gpumatrix.yml -> Config."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from pytest_gpumatrix.config.config import Config
+from pytest_gpumatrix.config.device import Device, RunsOn
+from pytest_gpumatrix.config.expectation import DeviceSelector, Expectation, TestPattern
+from pytest_gpumatrix.config.fail_on import FailOn
+from pytest_gpumatrix.config.schema import (
+    DEVICE_NAME,
+    DeviceSpec,
+    Expect,
+    ExpectationSpec,
+    FileSpec,
+    RunnerGroup,
+)
+from pytest_gpumatrix.config.yaml_document import YamlDocument, YamlPath, parse_yaml
+from pytest_gpumatrix.errors import GpuMatrixError
+from pytest_gpumatrix.hardware import catalogue
+from pytest_gpumatrix.record.column import CPU
+from pytest_gpumatrix.record.outcome import Evidence
+from pytest_gpumatrix.triage.cause import Category
+
+FILE_NAME = "gpumatrix.yml"
+_SPECIFIER = re.compile(r"\s*[<>=!~]")
+_CHOICES = {
+    "cause": [item.value for item in Category],
+    "expect": [item.value for item in Expect],
+    "fail-on": [item.value for item in FailOn],
+    "require": ["native", "emulated", "compiled"],
+    "version": ["1"],
+}
+_FORMS = {
+    FileSpec: "version: 1, devices: {...}, expectations: [...], fail-on: [regression, ...]",
+    DeviceSpec: "h100: {profile: h100-sxm, runs-on: [self-hosted, h100]}",
+    ExpectationSpec: '{test: "tests/test_a.py::test_b*", devices: "<9.0", expect: fail, reason: "..."}',
+}
+_Spec = TypeVar("_Spec", bound=msgspec.Struct)
+
+
+def find_config(start: Path) -> Path | None:
+    """The nearest gpumatrix.yml: in a folder, or one above it up to the top of its repository."""
+    for folder in (start.absolute(), *start.absolute().parents):
+        if (path := folder / FILE_NAME).is_file():
+            return path
+        if (folder / ".git").exists():
+            return None
+    return None
+
+
+def load_config(path: Path) -> Config:
+    """Read gpumatrix.yml. GpuMatrixError names the file and line, what is wrong there, and the right form."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise GpuMatrixError(f"{path}: cannot be read: {error.strerror or error}") from error
+    document = parse_yaml(content, _shown(path))
+    spec = _read(document)
+    devices = tuple(_device(name, part, document) for name, part in spec.devices.items())
+    config = Config(devices=devices, fail_on=frozenset(spec.fail_on), source=document.source)
+    expectations = tuple(
+        _expectation(part, document, ("expectations", index), config) for index, part in enumerate(spec.expectations)
+    )
+    return replace(config, expectations=expectations)
+
+
+def _shown(path: Path) -> str:
+    """The path as a reader would write it here."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _read(document: YamlDocument) -> FileSpec:
+    """The file as typed values. Devices one by one first: msgspec's errors do not name the key of a dict."""
+    devices = document.value.get("devices") if isinstance(document.value, dict) else None
+    if isinstance(devices, dict):
+        _check_names(devices, document)
+        for name, value in devices.items():
+            _convert(value, DeviceSpec, ("devices", name), document)
+    return _convert(document.value, FileSpec, (), document)
+
+
+def _check_names(names: dict[str, object], document: YamlDocument) -> None:
+    seen: dict[str, str] = {}
+    for name in names:
+        place = document.place(("devices", name))
+        if not re.fullmatch(DEVICE_NAME, name):
+            raise GpuMatrixError(
+                f"{place}: device {name!r}: a device's name begins with a letter or digit and has "
+                "letters, digits, '.', '_' and '-' only"
+            )
+        last = name.rpartition(".")[2].lower()
+        if name.lower() == CPU or (last != name.lower() and last in {item.value for item in Evidence}):
+            raise GpuMatrixError(f"{place}: device {name!r}: the name is reserved; choose another")
+        if (other := seen.setdefault(name.lower(), name)) != name:
+            raise GpuMatrixError(
+                f"{place}: device {name!r} differs from {other!r} in case only; files of the two would be one"
+            )
+
+
+def _convert(value: object, spec: type[_Spec], at: YamlPath, document: YamlDocument) -> _Spec:
+    try:
+        return msgspec.convert(value, spec)
+    except msgspec.ValidationError as error:
+        raise _located(str(error), spec, at, document) from error
+
+
+def _located(message: str, spec: type[msgspec.Struct], at: YamlPath, document: YamlDocument) -> GpuMatrixError:
+    """msgspec's sentence, with the line that it speaks of and the right form."""
+    text, _, where = message.partition(" - at `$")
+    inner = tuple(int(index) if index else key for key, index in re.findall(r"\.([\w-]+)|\[(\d+)\]", where))
+    path: YamlPath = (*at, *inner)
+    if unknown := re.search(r"unknown field `(.*)`", text, re.DOTALL):
+        keys = sorted(_fields(spec, inner))
+        text = f"unknown key {unknown[1]!r}; the keys here are {', '.join(keys)}"
+        place = document.place((*path, unknown[1]))
+    else:
+        place = document.place(path)
+        named = next((step for step in reversed(path) if isinstance(step, str)), "")
+        if named in _CHOICES and "enum" in text:
+            text += f"; one of {', '.join(_CHOICES[named])}"
+        elif named == "until":
+            text += "; write a date: 2027-06-01"
+        elif form := _FORMS.get(_part(spec, inner)):
+            text += f"; write {form}"
+    subject = ".".join(str(step + 1 if isinstance(step, int) else step) for step in path) or "the file"
+    return GpuMatrixError(f"{place}: {subject}: {text}")
+
+
+def _part(spec: type[msgspec.Struct], inner: YamlPath) -> type[msgspec.Struct]:
+    """The type of the mapping that a path within a spec leads to."""
+    if "runs-on" in inner:
+        return RunnerGroup
+    if spec is FileSpec and inner[:1] == ("expectations",) and len(inner) > 1:
+        return ExpectationSpec
+    return spec
+
+
+def _fields(spec: type[msgspec.Struct], inner: YamlPath) -> tuple[str, ...]:
+    return _part(spec, inner).__struct_encode_fields__
+
+
+def _device(name: str, spec: DeviceSpec, document: YamlDocument) -> Device:
+    at: YamlPath = ("devices", name)
+    try:
+        profile = catalogue.load().resolve(spec.profile)
+    except GpuMatrixError as error:
+        raise GpuMatrixError(f"{document.place((*at, 'profile'))}: device {name!r}: {error}") from error
+    _check_runs_on(spec.runs_on, document.place((*at, "runs-on")), name)
+    runs_on: RunsOn | None = document.value["devices"][name].get("runs-on")
+    return Device(name=name, profile=profile, runs_on=runs_on, require=Evidence(spec.require), count=spec.count)
+
+
+def _check_runs_on(runs_on: str | list[str] | RunnerGroup | None, place: str, name: str) -> None:
+    given: object = runs_on
+    if isinstance(runs_on, RunnerGroup):
+        given = runs_on.group or runs_on.labels
+    words = given if isinstance(given, list) else [given]
+    if runs_on is not None and not (words and all(words)):
+        raise GpuMatrixError(
+            f"{place}: device {name!r}: runs-on is empty; write a label, [labels] or {{group: ..., labels: ...}}"
+        )
+
+
+def _expectation(spec: ExpectationSpec, document: YamlDocument, at: YamlPath, config: Config) -> Expectation:
+    return Expectation(
+        test=TestPattern(text=spec.test),
+        devices=_selector(spec.devices, document.place((*at, "devices")), config),
+        expect=spec.expect,
+        cause=spec.cause,
+        reason=spec.reason,
+        until=spec.until,
+        strict=spec.strict,
+        place=document.place(at),
+    )
+
+
+def _selector(given: str | list[str], place: str, config: Config) -> DeviceSelector:
+    if isinstance(given, str) and _SPECIFIER.match(given):
+        try:
+            return DeviceSelector(text=given, capabilities=SpecifierSet(given))
+        except InvalidSpecifier as error:
+            raise GpuMatrixError(
+                f"{place}: {given!r} is not a specifier over the compute capability; write '<9.0' or '>=8.0,<9.0'"
+            ) from error
+    wanted = [given] if isinstance(given, str) else given
+    names: set[str] = set()
+    for name in wanted or [""]:
+        found = {CPU} if name == CPU else {device.name for device in config.named(name)}
+        if not found:
+            known = ", ".join(device.name for device in config.devices) or "none"
+            raise GpuMatrixError(
+                f"{place}: no device {name!r} (devices: {known}); write a device, a list of devices or '<9.0'"
+            )
+        names |= found
+    return DeviceSelector(text=", ".join(wanted), names=frozenset(names))

@@ -1,0 +1,87 @@
+"""What a test launched, as it stands on the tape: enough to compile it again for another device."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+
+class FunctionReference(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a ``@triton.jit`` function is defined."""
+
+    module: str  # as it was imported
+    qualname: str
+    file: str  # relative to the rootdir if it is inside, else absolute
+    source_hash: str  # see sources.source_hash
+
+
+class TritonKernel(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="triton"):
+    """One specialisation of a Triton kernel: what ``triton.compiler.ASTSource`` takes, as JSON.
+
+    Values of ``constants`` and ``options`` are in the form of ``values.encode``. A path is the position of
+    an argument, with further positions inside a tuple.
+    """
+
+    function: FunctionReference
+    signature: dict[str, Any]  # parameter -> Triton's type ("*fp16", "constexpr"); a list for a tuple
+    constants: tuple[tuple[tuple[int, ...], Any], ...]  # path -> value
+    attributes: tuple[tuple[tuple[int, ...], Any], ...]  # path -> [["tt.divisibility", 16]]
+    options: dict[str, Any]  # as the launch gave them: num_warps, num_stages, ...
+    obstacle: str | None = None  # why it cannot be rebuilt
+
+    @property
+    def name(self) -> str:
+        """The function's own name, for messages."""
+        return self.function.qualname.rpartition(".")[2]
+
+
+class CudaProgram(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="cuda"):
+    """One ``cuda.core.Program.compile``, and what is known of a launch of it."""
+
+    name: str  # as it was given, or its first kernel's
+    source: str
+    code_type: str  # "c++" or "ptx"
+    target_type: str  # "cubin", "ptx" or "ltoir"
+    arch: str  # as asked for: "sm_90"
+    # The arch was the running GPU's own, so that it would be another one on another device. A constant that
+    # happens to name the running GPU cannot be told from it: on a machine without a GPU every arch is fixed.
+    follows_device: bool
+    options: dict[str, Any]  # the other ProgramOptions that were set, in the form of values.encode
+    name_expressions: tuple[str, ...] = ()
+    threads: int | None = None  # per block; None where only a compilation was seen
+    dynamic_shared_memory: int | None = None  # bytes per block
+    obstacle: str | None = None
+
+
+Kernel = TritonKernel | CudaProgram
+
+
+class Alternative(msgspec.Struct, frozen=True, kw_only=True):
+    """Of an autotuned launch: which set of configurations this one belongs to."""
+
+    group: str  # the same for all configurations of one call
+    kept: bool  # False for one that the tuner's own pruning left out here
+
+
+class Launch(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="launch"):
+    """A kernel that a test launched (or compiled); once per test and specialisation."""
+
+    test: str  # pytest's node id
+    kernel: Kernel
+    grid: tuple[int, ...] | None = None  # of the first such launch, where it is not computed
+    raised: bool = False  # it was refused or failed where it ran
+    alternative: Alternative | None = None
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="problem"):
+    """Something of a test that could not be recorded: what it launched is not known in full."""
+
+    test: str
+    message: str
+
+
+def digest(value: Any) -> str:
+    """A name for equal content: the SHA-256 of its JSON, in hexadecimal."""
+    return hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()

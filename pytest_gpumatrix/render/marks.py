@@ -1,0 +1,92 @@
+"""How a cell is drawn: one mark for what came of it, one for how it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from pytest_gpumatrix.record.cell import Cell
+from pytest_gpumatrix.record.outcome import Evidence, Outcome, Standing
+
+_RED, _GREEN, _YELLOW = "31", "32", "33"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MarkSet:
+    """The characters. A pass that is not native is never drawn as a pass: its evidence alone is."""
+
+    outcomes: Mapping[Outcome, str]
+    evidence: Mapping[Evidence, str]
+
+    def mark(self, outcome: Outcome, evidence: Evidence) -> str:
+        """One or two characters."""
+        if outcome in (Outcome.NOT_RUN, Outcome.UNKNOWN):
+            return self.outcomes[outcome]
+        if outcome is Outcome.COMPILED:
+            return self.evidence[Evidence.COMPILED]
+        if outcome is Outcome.PASSED and evidence is not Evidence.NATIVE:
+            return self.evidence[evidence]
+        return self.outcomes[outcome] + self.evidence[evidence]
+
+    def legend(self, used: Collection[tuple[Outcome, Evidence]]) -> tuple[str, ...]:
+        """What each mark in use means: "✓ passed"."""
+        drawn = [outcome for outcome in self.outcomes if _draws(outcome, used)]
+        parts = [f"{self.outcomes[outcome]} {_WORDS.get(outcome, outcome.value)}" for outcome in drawn]
+        weaker = {evidence for _, evidence in used}
+        if Evidence.EMULATED in weaker:
+            parts.append(f"{self.evidence[Evidence.EMULATED]} emulated")
+        if Evidence.COMPILED in weaker:
+            parts.append(f"{self.evidence[Evidence.COMPILED]} compiled")
+        return tuple(parts)
+
+
+_WORDS = {Outcome.SKIPPED_REQUIREMENT: "requirement unmet", Outcome.NOT_RUN: "not run"}
+UNICODE = MarkSet(
+    outcomes={
+        Outcome.PASSED: "✓",
+        Outcome.FAILED: "✗",
+        Outcome.ERROR: "E",
+        Outcome.CRASHED: "!",
+        Outcome.TIMEOUT: "T",
+        Outcome.XPASSED: "X",
+        Outcome.XFAILED: "x",
+        Outcome.SKIPPED: "s",
+        Outcome.SKIPPED_REQUIREMENT: "-",
+        Outcome.NOT_RUN: "·",
+        Outcome.UNKNOWN: "?",
+    },
+    evidence={Evidence.NATIVE: "", Evidence.EMULATED: "≈", Evidence.COMPILED: "⚙", Evidence.NONE: "?"},
+)
+ASCII = MarkSet(
+    outcomes={
+        **UNICODE.outcomes,
+        Outcome.PASSED: "P",
+        Outcome.FAILED: "F",
+        Outcome.NOT_RUN: ".",
+    },
+    evidence={**UNICODE.evidence, Evidence.EMULATED: "~", Evidence.COMPILED: "c"},
+)
+
+
+def mark_set(encoding: str | None) -> MarkSet:
+    """The marks that a stream of this encoding can hold."""
+    try:
+        "".join([*UNICODE.outcomes.values(), *UNICODE.evidence.values()]).encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return UNICODE
+
+
+def colour_of(cell: Cell) -> str | None:
+    """The SGR code of a cell's colour: red for bad, green for a native pass, yellow for what is not known."""
+    if cell.standing is Standing.BAD:
+        return _RED
+    if cell.outcome is Outcome.PASSED and cell.evidence is Evidence.NATIVE:
+        return _GREEN
+    return _YELLOW if cell.standing is Standing.UNKNOWN else None
+
+
+def _draws(outcome: Outcome, used: Collection[tuple[Outcome, Evidence]]) -> bool:
+    if outcome is Outcome.PASSED:
+        return (Outcome.PASSED, Evidence.NATIVE) in used
+    return any(outcome is found for found, _ in used)

@@ -1,0 +1,57 @@
+"""Which tests a bounded table shows, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pytest_gpumatrix.record.cell import Cell
+from pytest_gpumatrix.record.column import CPU
+from pytest_gpumatrix.record.outcome import Outcome, Standing
+from pytest_gpumatrix.verdict.verdict import Verdict
+
+_SKIPS = (Outcome.SKIPPED, Outcome.SKIPPED_REQUIREMENT)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shown:
+    """The tests worth a line, and how many are not."""
+
+    tests: tuple[str, ...]
+    more: int  # would be worth a line, but for the bound
+    alike: int  # the same on every device, and unchanged
+
+
+def shown_tests(verdict: Verdict, most: int) -> Shown:
+    """Red tests first, then other changes, failures, and tests that differ between devices."""
+    ranks = {row.test: 2 for row in verdict.changes}
+    ranks |= {row.test: 1 for row in verdict.never_run}
+    ranks |= {row.test: 0 for row in verdict.changes if row.red}
+    expected = {(row.test, row.device) for row in verdict.expected}
+    for test, row in verdict.matrix.cells.items():
+        kinds = {
+            name: "expected" if (test, name) in expected else _kind(resolved.cell) for name, resolved in row.items()
+        }
+        if test not in ranks and (rank := _rank(kinds)) is not None:
+            ranks[test] = rank
+    ordered = sorted((test for test in ranks if test in verdict.matrix.cells), key=lambda t: (ranks[t], t))
+    return Shown(
+        tests=tuple(ordered[:most]),
+        more=max(0, len(ordered) - most),
+        alike=len(verdict.matrix.cells) - len(ordered),
+    )
+
+
+def _rank(kinds: Mapping[str, str]) -> int | None:
+    if "bad" in kinds.values():
+        return 3
+    return 4 if len({kind for name, kind in kinds.items() if name != CPU}) > 1 else None
+
+
+def _kind(cell: Cell) -> str:
+    """What makes two devices differ: a native pass here and a fitting launch there do not."""
+    if cell.standing is Standing.GOOD or cell.outcome is Outcome.COMPILED:
+        return "fine"
+    if cell.standing is Standing.BAD:
+        return "bad"
+    return "skipped" if cell.outcome in _SKIPS else cell.outcome.value

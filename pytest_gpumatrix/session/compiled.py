@@ -1,0 +1,92 @@
+"""The compiled columns of a session: what its launches would do on the devices that are not here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_gpumatrix.portability.columns import compiled_columns
+from pytest_gpumatrix.portability.tape import Tape
+from pytest_gpumatrix.record.cell import Cell
+from pytest_gpumatrix.record.column import Column, SessionFacts
+from pytest_gpumatrix.record.outcome import Outcome, Standing
+from pytest_gpumatrix.session.columns import Columns
+from pytest_gpumatrix.session.gpu_tests import Expected, GpuTest
+from pytest_gpumatrix.triage.classify import FailureText, classify
+
+_CACHE_VARIABLE = "GPUMATRIX_CACHE_DIR"
+
+
+def compile_columns(
+    tape: Tape,
+    cells: Mapping[str, Cell],
+    columns: Columns,
+    gpu_tests: Mapping[str, GpuTest],
+    facts: SessionFacts,
+    *,
+    budget_seconds: float,
+    progress: Callable[[int, int], None],
+) -> tuple[Column, ...]:
+    """A column per device of the matrix that is not here, with a cell for each gpu test that was collected."""
+    derived = compiled_columns(
+        tape,
+        {test: cell for test, cell in cells.items() if test in gpu_tests},
+        {device.name: device.profile for device in columns.compiled},
+        lambda test, device: gpu_tests[test].unmet.get(device),
+        jobs=len(os.sched_getaffinity(0)),
+        budget_seconds=budget_seconds,
+        cache_dir=cache_folder(os.environ),
+        progress=progress,
+        environ=os.environ,
+    )
+    profiles = {device.name: device.profile for device in columns.compiled}
+    return tuple(
+        replace(
+            column,
+            cells={
+                test: explained(cell, gpu_tests[test].expected.get(column.device))
+                for test, cell in column.cells.items()
+            },
+            facts=replace(
+                facts,
+                gpu_name=profiles[column.device].name,
+                gpu_uuid=None,
+                gpu_compute_capability=profiles[column.device].capability,
+                driver_version=None,
+            ),
+        )
+        for column in derived
+    )
+
+
+def explained(cell: Cell, expected: Expected | None) -> Cell:
+    """A bad cell with its cause; xfailed, if a ``gpu_xfail`` mark expects just that of this device."""
+    if cell.standing is not Standing.BAD:
+        return cell
+    cause = classify([FailureText(text=cell.message)])
+    if expected is not None and expected.cause in (None, cause.category):
+        return replace(cell, outcome=Outcome.XFAILED, message=f"{expected.reason}: {cell.message}")
+    return replace(cell, cause=cause)
+
+
+def cache_folder(environ: Mapping[str, str]) -> Path:
+    """Where compilations are kept between runs."""
+    if own := environ.get(_CACHE_VARIABLE):
+        return Path(own)
+    return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gpumatrix"
+
+
+def budget_of(config: pytest.Config) -> float:
+    """The ini option ``gpu_compile_budget``, in seconds."""
+    text = str(config.getini("gpu_compile_budget"))
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise pytest.UsageError(f"gpu_compile_budget must be a number of seconds, not {text!r}")
+    return seconds

@@ -1,0 +1,135 @@
+"""The one object that exit code, headline, tables and JSON are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from pytest_gpumatrix.config.expectation import Expectation
+from pytest_gpumatrix.record.cell import Cell
+from pytest_gpumatrix.record.outcome import Evidence, Outcome
+from pytest_gpumatrix.verdict.change import Change
+from pytest_gpumatrix.verdict.matrix import Matrix, MatrixDevice
+
+
+class Conclusion(str, Enum):
+    """What the pull request gets."""
+
+    OK = "ok"
+    REGRESSION = "regression"
+    INCOMPLETE = "incomplete"
+
+    @property
+    def exit_code(self) -> int:
+        """What the command ends with."""
+        return {Conclusion.OK: 0, Conclusion.REGRESSION: 1, Conclusion.INCOMPLETE: 3}[self]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChangedCell:
+    """One device's part in a change."""
+
+    cell: Cell | None  # None: absent from head
+    before: Cell | None  # the base's cell
+    lost: tuple[Cell, ...] = ()  # cells of weaker evidence
+    note: str = ""  # what an expectation has to say of it
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChangeRow:
+    """A change of one test, over the devices that share it."""
+
+    test: str
+    change: Change
+    scope: str
+    red: bool
+    devices: Mapping[str, ChangedCell]
+    reproduce: tuple[str, ...]  # the quoted words of a command line
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExpectedRow:
+    """A failure that an expectation foretold."""
+
+    test: str
+    device: str
+    cell: Cell
+    expectation: Expectation
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NeverRunRow:
+    """A test that no device ran."""
+
+    test: str
+    red: bool
+    why: Mapping[str, Cell]  # by device
+    reproduce: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StaleRow:
+    """An expectation that no longer says anything."""
+
+    expectation: Expectation
+    reason: str
+    red: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MissingDevice:
+    """A device of the plan without results of the required evidence."""
+
+    device: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeviceSummary:
+    """One device's column in numbers."""
+
+    device: MatrixDevice
+    counts: Mapping[Evidence, Mapping[Outcome, int]]  # of the cells that count
+    missing: str | None  # why
+
+    def total(self, outcome: Outcome) -> int:
+        """How many cells have an outcome, whatever their evidence."""
+        return sum(counts.get(outcome, 0) for counts in self.counts.values())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """Everything that a report says. What is red or incomplete is decided here and nowhere else."""
+
+    devices: tuple[DeviceSummary, ...]
+    changes: tuple[ChangeRow, ...]
+    expected: tuple[ExpectedRow, ...]
+    never_run: tuple[NeverRunRow, ...]
+    never_run_decided: bool  # every device met what it requires
+    never_run_natively: int  # tests that no device ran natively, those of ``never_run`` among them
+    missing: tuple[MissingDevice, ...]
+    broken: Mapping[str, str]  # devices out of the plan -> why a file of theirs counts as none
+    stale: tuple[StaleRow, ...]
+    notes: tuple[str, ...]  # what a reader must know of the baseline and the plan
+    missing_is_incomplete: bool  # fail-on lists missing-device
+    matrix: Matrix  # of head
+
+    @property
+    def conclusion(self) -> Conclusion:
+        """Regression if anything is red, else incomplete if anything is not known, else ok."""
+        red = [row.red for row in self.changes]
+        red += [row.red for row in self.never_run]
+        red += [row.red for row in self.stale]
+        if any(red):
+            return Conclusion.REGRESSION
+        unknown = any(row.change is Change.UNKNOWN for row in self.changes)
+        absent = self.missing_is_incomplete and (self.missing or self.broken)
+        if unknown or absent or not self.matrix.cells:
+            return Conclusion.INCOMPLETE
+        return Conclusion.OK
+
+    @property
+    def exit_code(self) -> int:
+        """0 ok, 1 regression, 3 incomplete."""
+        return self.conclusion.exit_code

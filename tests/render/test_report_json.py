@@ -1,0 +1,141 @@
+"""The report as JSON: the shape that other programs read."""
+
+from __future__ import annotations
+
+import json
+
+from pytest_gpumatrix.render.report_json import render_json
+from pytest_gpumatrix.triage.cause import Category
+from tests.verdict.runs import cell, expectation, plan, run, verdict
+
+
+def test_a_whole_report() -> None:
+    config = plan(
+        "h100",
+        "rtx3090",
+        "l40s",
+        expectations=(expectation("e", "rtx3090"), expectation("gone", "h100")),
+        require={"l40s": "compiled"},
+    )
+    base = run({"h100": {"a": "passed"}, "rtx3090": {"a": "passed"}})
+    failed = cell("a", "failed", message="no image", cause=Category.NO_KERNEL_IMAGE)
+    head = run(
+        {
+            "h100": {"a": failed, "e": "passed"},
+            "h100:compiled": {"a": "failed"},
+            "rtx3090": {"a": "passed", "e": "failed"},
+        }
+    )
+    assert json.loads(render_json(verdict(config, head, base))) == {
+        "schema": 1,
+        "verdict": "regression",
+        "headline": "regression: 1 new-failure (at least Hopper only); l40s missing",
+        "notes": ["which tests never run is not decided while a device is missing"],
+        "devices": [
+            {
+                "device": "h100",
+                "capability": "9.0",
+                "architecture": "Hopper",
+                "evidence": "native",
+                "require": "native",
+                "planned": True,
+                "missing": None,
+                "counts": {"passed": 1, "failed": 1},
+                "counts_by_evidence": {"native": {"passed": 1, "failed": 1}},
+            },
+            {
+                "device": "rtx3090",
+                "capability": "8.6",
+                "architecture": "Ampere",
+                "evidence": "native",
+                "require": "native",
+                "planned": True,
+                "missing": None,
+                "counts": {"passed": 1, "failed": 1},
+                "counts_by_evidence": {"native": {"passed": 1, "failed": 1}},
+            },
+            {
+                "device": "l40s",
+                "capability": "8.9",
+                "architecture": "Ada",
+                "evidence": "none",
+                "require": "compiled",
+                "planned": True,
+                "missing": "no results",
+                "counts": {},
+                "counts_by_evidence": {},
+            },
+        ],
+        "changes": [
+            {
+                "test": "a",
+                "change": "new-failure",
+                "scope": "at least Hopper only",
+                "red": True,
+                "devices": {
+                    "h100": {
+                        "outcome": "failed",
+                        "evidence": "native",
+                        "cause": "no_kernel_image",
+                        "cause_evidence": "the line",
+                        "action": "do this",
+                        "message": "no image",
+                        "before": {"outcome": "passed", "evidence": "native"},
+                        "weaker": [{"outcome": "failed", "evidence": "compiled"}],
+                    }
+                },
+                "reproduce": "pytest --gpu-matrix --gpu-devices=h100 a",
+            }
+        ],
+        "expected": [
+            {
+                "test": "e",
+                "devices": {"rtx3090": {"outcome": "failed", "evidence": "native", "cause": None, "message": ""}},
+                "reason": "known",
+                "place": "gpumatrix.yml:7",
+            }
+        ],
+        "never_run": [],
+        "never_run_decided": False,
+        "never_run_natively": 0,
+        "missing_devices": [{"device": "l40s", "reason": "no results"}],
+        "broken": {},
+        "stale_expectations": [
+            {
+                "place": "gpumatrix.yml:7",
+                "test": "gone",
+                "devices": "h100",
+                "reason": "matches no test",
+                "red": False,
+            }
+        ],
+    }
+
+
+def test_an_absent_cell_and_a_test_that_never_ran() -> None:
+    base = run({"h100": {"gone": "passed", "s": "skipped"}})
+    found = json.loads(render_json(verdict(plan("h100"), run({"h100": {"s": "skipped"}}), base)))
+    (removed,) = found["changes"]
+    assert removed["devices"]["h100"] == {
+        "outcome": "not-run",
+        "evidence": "none",
+        "cause": None,
+        "message": "absent",
+        "before": {"outcome": "passed", "evidence": "native"},
+    }
+    (never,) = found["never_run"]
+    assert (never["test"], never["red"], list(never["devices"])) == ("s", True, ["h100"])
+    assert never["reproduce"] == "pytest --gpu-matrix --gpu-devices=h100 s"
+
+
+def test_names_are_exact_and_the_text_is_ascii() -> None:
+    name = "t.py::\ud800\u202e\n|é"
+    text = render_json(verdict(plan("h100"), run({"h100": {name: "failed"}})))
+    assert text.isascii()
+    assert json.loads(text)["changes"][0]["test"] == name
+
+
+def test_a_long_message_is_cut_and_says_so() -> None:
+    head = run({"h100": {"a": cell("a", "failed", message="m" * 1_000_000)}})
+    message = json.loads(render_json(verdict(plan("h100"), head)))["changes"][0]["devices"]["h100"]["message"]
+    assert message == "m" * 4000 + "... (996,000 more characters)"
