@@ -192,6 +192,22 @@ def _action(given: argparse.Namespace) -> int:
     return main(arguments(os.environ))
 
 
+def _devices_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=("terminal", "json"), default="terminal")
+
+
+def _devices(given: argparse.Namespace) -> int:
+    from pytest_gpumatrix.hardware import catalogue, detection
+    from pytest_gpumatrix.render.devices import render_devices, render_devices_json
+
+    here, known = detection.detect(os.environ), catalogue.load().profiles
+    if given.format == "json":
+        _put(render_devices_json(here, known), None)
+    else:
+        _put(render_devices(here, known, width=shutil.get_terminal_size().columns), None)
+    return 0
+
+
 COMMANDS: tuple[Command, ...] = (
     Command(
         name="report",
@@ -199,6 +215,13 @@ COMMANDS: tuple[Command, ...] = (
         help=_REPORT_HELP,
         arguments=_report_arguments,
         run=_report,
+    ),
+    Command(
+        name="devices",
+        summary="list the GPUs that are here and the profiles that are known",
+        help="List the GPUs that CUDA shows here, by NVML and without a context, and the known profiles.",
+        arguments=_devices_arguments,
+        run=_devices,
     ),
     Command(
         name="plan",

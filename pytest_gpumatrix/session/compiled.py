@@ -67,7 +67,8 @@ def explained(cell: Cell, expected: Expected | None) -> Cell:
     """A bad cell with its cause; xfailed, if a ``gpu_xfail`` mark expects just that of this device."""
     if cell.standing is not Standing.BAD:
         return cell
-    cause = classify([FailureText(text=cell.message)])
+    # "no kernel image ...; rebuilding fails too: ...": what a launch would meet comes first, and decides.
+    cause = classify([FailureText(text=clause) for clause in cell.message.split("; ", 1)])
     if expected is not None and expected.cause in (None, cause.category):
         return replace(cell, outcome=Outcome.XFAILED, message=f"{expected.reason}: {cell.message}")
     return replace(cell, cause=cause)

@@ -128,6 +128,13 @@ def test_what_is_missing_stale_or_expected_is_said() -> None:
     assert "no baseline" in text
 
 
+def test_a_test_that_fails_everywhere_as_expected_is_not_worth_a_line() -> None:
+    config = plan("h100", expectations=(expectation("known", "h100"),))
+    head = run({"h100": {"known": "failed", "other": "failed"}})
+    assert "known" not in render_matrix(verdict(config, head))
+    assert "other" in render_matrix(verdict(config, head))
+
+
 def test_another_cause_than_the_expected_one_is_said() -> None:
     item = expectation("t.py::a", "h100", cause=Category.DEVICE_OOM)
     text = render_report(verdict(plan("h100", "rtx3090", expectations=(item,)), HEAD, BASE))
