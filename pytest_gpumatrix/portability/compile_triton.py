@@ -13,7 +13,7 @@ from pytest_gpumatrix.portability.rebuild import find_jit_function
 from pytest_gpumatrix.portability.values import decode
 
 WARP_SIZE = 32
-_PTXAS_ERROR = re.compile(r"error\s*:\s*(\S.*)")
+_PTXAS_ERROR = re.compile(r"^ptxas .*?(?:error|fatal)\s*: *(\S.*)$", re.MULTILINE)
 
 
 def compile_triton(kernel: TritonKernel, arch: str, rootdir: Path, started: Callable[[], None]) -> Compiled:
@@ -62,15 +62,22 @@ def _refusal(error: Exception) -> Compiled:
         sentence = match[1] if match else str(error)
         return Compiled(status=Status.REFUSED, message=_one_line(sentence), tuner_survives=True)
     if isinstance(error, CompilationError):
-        innermost: Any = error
-        while isinstance(innermost.__cause__, CompilationError):  # from the call down to the line that is at fault
-            innermost = innermost.__cause__
-        sentence = innermost.error_message or str(innermost)
+        sentence = _innermost_sentence(error)
         survives = isinstance(error, CompileTimeAssertionFailure)
         return Compiled(status=Status.REFUSED, message=_one_line(sentence), tuner_survives=survives)
     if isinstance(error, RuntimeError) and "PassManager" in str(error):
         return Compiled(status=Status.REFUSED, message=_one_line(f"Triton's compiler fails: {error}"))
     return Compiled(status=Status.UNKNOWN, message=_one_line(f"not compiled: {type(error).__name__}: {error}"))
+
+
+def _innermost_sentence(error: BaseException) -> str:
+    """What the line that is at fault says: the calls that lead to it each raise an error of their own, with no text."""
+    sentence = ""
+    link: BaseException | None = error
+    while link is not None:
+        sentence = str(getattr(link, "error_message", link) or "") or sentence
+        link = link.__cause__
+    return sentence or str(error)
 
 
 def _source_class(function: Any) -> Any:

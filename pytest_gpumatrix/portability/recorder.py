@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -93,4 +93,5 @@ class Recorder:
             with self._lock:
                 if problem not in self._problems:
                     self._problems.append(problem)
-                    self._write(problem)
+                    with suppress(OSError):  # it could not be written down: closing the tape says so
+                        self._write(problem)

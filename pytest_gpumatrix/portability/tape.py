@@ -50,6 +50,7 @@ class TapeWriter:
 
     def __init__(self, path: Path, header: Header) -> None:
         self._lock = threading.Lock()
+        self._error: OSError | None = None
         try:
             self._file = path.open("xb", buffering=0)
         except OSError as error:
@@ -58,13 +59,20 @@ class TapeWriter:
 
     def write(self, line: Line) -> None:
         """Append one line."""
-        content = _ENCODER.encode(line) + b"\n"
+        content = memoryview(_ENCODER.encode(line) + b"\n")
         with self._lock:
-            self._file.write(content)
+            try:
+                while content:
+                    content = content[self._file.write(content) :]
+            except OSError as error:
+                self._error = error
+                raise
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file. GpuMatrixError if a line could not be written, for then the tape is not whole."""
         self._file.close()
+        if self._error is not None:
+            raise GpuMatrixError(f"{self._file.name}: the tape is not whole: {self._error}") from self._error
 
     def __enter__(self) -> TapeWriter:
         return self

@@ -103,7 +103,9 @@ class TritonRecording:
                 result = original(executor, *args, **kwargs)
                 raised = False
             finally:
-                self._note(self._interpreted[executor.fn], args, kwargs, executor.grid, raised=raised)
+                with recorder.guarded(f"a launch of {_name(executor)}"):
+                    kernel = self._specialised(self._interpreted[executor.fn], args, kwargs)
+                    recorder.note(kernel, executor.grid, raised=raised)
             return result
 
         return call
@@ -130,8 +132,8 @@ class TritonRecording:
         A configuration's ``pre_hook`` is run as in tuning, for it may set the block shape of a tensor descriptor;
         the launch that follows runs its own again.
         """
-        key = (id(tuner), _cheap_key(args), _cheap_key(tuple(kwargs.items())))
-        if key in self._recorder.seen_objects:
+        key = _cheap_key((id(tuner), *args, *kwargs.items()))
+        if key is not None and key in self._recorder.seen_objects:
             return
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
         kept = {id(config) for config in tuner.prune_configs(kwargs)}
@@ -143,7 +145,8 @@ class TritonRecording:
                 tuner.fn.run(*args, **kwargs, **config.all_kwargs())
             found += [(kernel, id(config) in kept) for kernel in kernels]
         self._recorder.note_alternatives(found)
-        self._recorder.seen_objects[key] = tuner
+        if key is not None:
+            self._recorder.seen_objects[key] = tuner  # kept, so that its id stays its own
 
     def _note(
         self, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], grid: Any, *, raised: bool
@@ -181,18 +184,25 @@ def _take_first_configuration(tuner: Any) -> None:
         tuner.__dict__["do_bench"] = lambda kernel_call, quantiles: [0.0] * len(quantiles)  # noqa: ARG005
 
 
-def _cheap_key(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Equal for launches of one specialisation, and fast: tensors by dtype and alignment, other values as they are."""
-    return tuple(
-        _cheap_key(value)
-        if isinstance(value, tuple)
-        else (str(value.dtype), value.data_ptr() % 16)
-        if hasattr(value, "data_ptr")
-        else value
-        if isinstance(value, (int, float, str, type(None)))
-        else (type(value), id(value))
-        for value in values
-    )
+def _cheap_key(values: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Equal for launches of one specialisation alone, and fast; None where that cannot be told."""
+    key = []
+    for value in values:
+        part: Any
+        if value is None or type(value) in (bool, int, float, str):
+            part = (type(value), value)
+        elif hasattr(value, "data_ptr"):
+            part = (value.dtype, value.data_ptr() % 16)
+        elif isinstance(value, tuple):
+            part = _cheap_key(value)
+        elif hasattr(value, "block_shape"):  # a tensor descriptor; tuning sets its block shape
+            part = _cheap_key((value.base, *value.block_shape))
+        else:
+            part = None
+        if part is None:
+            return None
+        key.append(part)
+    return tuple(key)
 
 
 def _name(function: Any) -> str:

@@ -28,6 +28,7 @@ _MARK = 3  # columns of a cell: two marks and a space
 _MOST_ROWS = 25  # tests in the table
 _MOST_LINES = 15  # entries in each list below it
 _MOST_COMMAND_LINES = 8
+_MOST_DETAIL_LINES = 3
 _COLOURS = {Conclusion.OK: "32", Conclusion.REGRESSION: "31", Conclusion.INCOMPLETE: "33"}
 
 
@@ -71,7 +72,9 @@ def _report(verdict: Verdict, style: Style) -> Iterator[str]:
     yield ""
     yield from _matrix(verdict, style)
     yield from _section("Red", [row for row in verdict.changes if row.red], _change_lines, style)
-    yield from _section("Never run", verdict.never_run, _never_run_lines, style)
+    yield from _section("Never run", [row for row in verdict.never_run if row.red], _never_run_lines, style)
+    idle = [row for row in verdict.never_run if not row.red]
+    yield from _section("Never run, not red", idle, _idle_lines, style)
     quiet = [row for row in verdict.changes if not row.red]
     yield from _section("Changed, not red", quiet, _quiet_lines, style)
     facts = list(_facts(verdict))
@@ -165,7 +168,8 @@ def _change_lines(row: ChangeRow, style: Style) -> Iterator[str]:
     yield style.paint(fit(clean(row.test), style.columns, keep_end=True), _COLOURS[Conclusion.REGRESSION])
     yield from title
     for device, part in list(row.devices.items())[:_MOST_LINES]:
-        yield from (fit(f"  {line}", style.columns) for line in _why(device, part))
+        for line in _why(device, part):
+            yield from _detail(line, style)
     yield from _reproduce(row.reproduce, style)
 
 
@@ -182,12 +186,24 @@ def _why(device: str, part: ChangedCell) -> Iterator[str]:
         yield f"{cell.cause.category.value}: {clean(cell.cause.action)}"
 
 
+def _detail(text: str, style: Style) -> list[str]:
+    """A text below its test, in a few lines at most."""
+    lines = wrap(text, style.columns, indent="  ", hanging="    ")
+    if len(lines) <= _MOST_DETAIL_LINES:
+        return lines
+    return [*lines[: _MOST_DETAIL_LINES - 1], fit(f"{lines[_MOST_DETAIL_LINES - 1]} …", style.columns)]
+
+
 def _never_run_lines(row: NeverRunRow, style: Style) -> Iterator[str]:
     yield fit(clean(row.test), style.columns, keep_end=True)
     for device, cell in sorted(row.why.items())[:_MOST_LINES]:
         reason = f": {clean(cell.message)}" if cell.message else ""
-        yield fit(f"  {clean(device)}: {cell.outcome.value}{reason}", style.columns)
+        yield from _detail(f"{clean(device)}: {cell.outcome.value}{reason}", style)
     yield from _reproduce(row.reproduce, style)
+
+
+def _idle_lines(row: NeverRunRow, style: Style) -> Iterator[str]:
+    yield fit(clean(row.test), style.columns, keep_end=True)
 
 
 def _quiet_lines(row: ChangeRow, style: Style) -> Iterator[str]:

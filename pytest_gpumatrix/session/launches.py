@@ -28,6 +28,7 @@ class LaunchRecording:
     def __init__(self, config: pytest.Config, columns: Columns, matrix: Matrix) -> None:
         self._config, self._columns, self._matrix = config, columns, matrix
         self._recorder: Recorder | None = None
+        self._writer: TapeWriter | None = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -47,12 +48,18 @@ class LaunchRecording:
             capability=str(gpu.capability) if gpu else None,
             versions=dict(loaded_versions()),
         )
-        writer = TapeWriter(folder / f"launches.{worker or 'main'}.jsonl", header)
-        self._config.add_cleanup(writer.close)
+        self._writer = TapeWriter(folder / f"launches.{worker or 'main'}.jsonl", header)
         capability = gpu.capability if gpu else None
-        self._recorder = Recorder(writer.write, rootdir=self._config.rootpath, capability=capability)
+        self._recorder = Recorder(self._writer.write, rootdir=self._config.rootpath, capability=capability)
         self._recorder.install()
-        self._config.add_cleanup(self._recorder.uninstall)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """The tape is whole before the controller reads it; a line that could not be written is an error."""
+        if self._recorder is not None:
+            self._recorder.uninstall()
+        if self._writer is not None:
+            self._writer.close()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:

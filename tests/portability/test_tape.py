@@ -55,6 +55,18 @@ def test_a_tape_is_never_written_over(tape: Path) -> None:
     assert tape.read_bytes() == before
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_told_when_the_tape_is_closed(tape: Path) -> None:
+    writer = TapeWriter(tape.with_name("other"), HEADER)
+    writer._file.close()
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        writer._file = full
+        with pytest.raises(OSError, match="No space left"):
+            writer.write(launch("a"))
+    with pytest.raises(GpuMatrixError, match=r"the tape is not whole: \[Errno 28\] No space left"):
+        writer.close()
+
+
 def test_a_last_line_that_is_cut_off_is_left_out_and_noted(tape: Path) -> None:
     tape.write_bytes(tape.read_bytes()[:-10])
     assert read_tape(tape) == Tape(header=HEADER, launches=(launch("a"),), problems=(), cut_off=True)

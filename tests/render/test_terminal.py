@@ -128,6 +128,16 @@ def test_what_is_missing_stale_or_expected_is_said() -> None:
     assert "no baseline" in text
 
 
+def test_a_long_message_is_three_lines_at_most() -> None:
+    message = "needs 147,456 B of shared memory per block; rtx3090 has 101,376 B " + "word " * 100
+    text = render_report(verdict(plan("h100"), run({"h100": {"a": cell("a", "failed", message=message)}})))
+    lines = text.splitlines()
+    first = lines.index("  h100: failed (native): needs 147,456 B of shared memory per block; rtx3090 has")
+    assert lines[first + 1].startswith("    101,376 B word")
+    assert lines[first + 2].endswith(" …")
+    assert lines[first + 3] == "  pytest --gpu-matrix --gpu-devices=h100 a"
+
+
 def test_a_test_that_fails_everywhere_as_expected_is_not_worth_a_line() -> None:
     config = plan("h100", expectations=(expectation("known", "h100"),))
     head = run({"h100": {"known": "failed", "other": "failed"}})

@@ -96,6 +96,7 @@ TABLE: list[tuple[str, Columns | None, Columns, str | None]] = [
         {"rtx3090": {"t": "passed"}, "h100:compiled": {"t": "compiled"}},
         None,
     ),
+    ("nor is what else it had removed", {"h100": {"t": "passed"}}, {"rtx3090": {"o": "passed"}}, None),
     ("removed", {"h100": {"t": "passed"}}, {"h100": {"o": "passed"}}, "removed"),
     ("a failing one removed", {"h100": {"t": "failed"}}, {"h100": {"o": "passed"}}, "removed"),
     ("a skipped one removed", {"h100": {"t": "skipped"}}, {"h100": {"o": "passed"}}, None),
@@ -155,7 +156,7 @@ def test_a_bad_cpu_cell_follows_the_same_table(bad: str) -> None:
 
 def test_a_base_file_that_is_cut_off_is_no_baseline() -> None:
     base = run({"h100": {"o": "passed"}, "rtx3090": {"t": "passed"}}, broken={"h100": "a shard is cut off"})
-    head = run({"h100": {"t": "failed"}, "rtx3090": {"t": "passed"}})
+    head = run({"h100": {"t": "failed", "o": "passed"}, "rtx3090": {"t": "passed"}})
     assert changes(verdict(plan("h100", "rtx3090"), head, base)) == {("t", "h100", "failing")}
 
 
