@@ -1,0 +1,1 @@
+"""The operators that have more than one kernel. Importing this package imports no kernel."""
