@@ -71,21 +71,12 @@ def _loaded(index: int, dtype: str, vocabulary: int) -> tuple[Any, Any]:
     return code.get_kernel("softcapped_cross_entropy"), code.get_kernel("scale_in_place")
 
 
-class _TorchStream:
-    """torch's current stream in the form that cuda.core takes; torch's own has it from 2.9 on."""
-
-    def __init__(self, device: torch.device) -> None:
-        self._handle = torch.cuda.current_stream(device).cuda_stream
-
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return 0, self._handle  # version of the protocol, cudaStream_t
-
-
 def _launch(kernel: Any, device: torch.device, grid: int, block: int, *arguments: Any) -> None:
-    from cuda.core import Device, LaunchConfig, launch
+    from cuda.core import Device, LaunchConfig, Stream, launch
 
     Device(device.index).set_current()  # autograd runs backward on a thread of its own
-    launch(_TorchStream(device), LaunchConfig(grid=grid, block=block), kernel, *arguments)
+    stream = Stream.from_handle(torch.cuda.current_stream(device).cuda_stream)
+    launch(stream, LaunchConfig(grid=grid, block=block), kernel, *arguments)
 
 
 def _forward(
