@@ -11,10 +11,14 @@ TRITON ?= triton==3.7.1
 
 matrix: $(VENV)/.installed
 	@rm -rf "$(OUT)"
-	@$(BIN)/python -m pytest tests/trainer --gpu-matrix --gpu-devices=h100,rtx3090 --gpu-matrix-out="$(OUT)" -q
-	@$(BIN)/gpumatrix report "$(OUT)"
-	@$(BIN)/gpumatrix report "$(OUT)" --format markdown --output "$(OUT)/report.md"
-	@echo "The report is in $(OUT)/report.md, the results beside it."
+	@$(BIN)/python -m pytest tests/trainer -q --gpu-matrix --gpu-devices=h100,rtx3090 --gpu-matrix-out="$(OUT)"; \
+	tests=$$?; \
+	echo; $(BIN)/gpumatrix report "$(OUT)"; \
+	verdict=$$?; \
+	$(BIN)/gpumatrix report "$(OUT)" --format markdown --output "$(OUT)/report.md"; \
+	test $$? -eq $$verdict || exit 2; \
+	echo "The same as a page: $(OUT)/report.md"; \
+	exit $$((tests ? tests : verdict))
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 2

@@ -22,7 +22,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 WITHOUT = ["-p", "no:gpumatrix"]
-COMMAND = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:hypothesispytest"]
+PLUGINS = ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:hypothesispytest"]
+COMMAND = [sys.executable, "-m", "pytest", "-q", *PLUGINS]
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""The two blockers that a user met on an RTX 3090, rebuilt: found on a machine without a GPU, and named with the reason."""
+"""Two blockers that a user met on an RTX 3090, rebuilt: found on a machine without a GPU, and named with the reason."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ extern "C" __global__ void attention(const void* descriptor, float* out) {
     __shared__ alignas(8) unsigned long long barrier;
     unsigned int destination = static_cast<unsigned int>(__cvta_generic_to_shared(tile));
     unsigned int arrival = static_cast<unsigned int>(__cvta_generic_to_shared(&barrier));
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3}], [%4];"
                  :: "r"(destination), "l"(descriptor), "r"(0), "r"(0), "r"(arrival) : "memory");
     out[threadIdx.x] = tile[threadIdx.x];
 }'''

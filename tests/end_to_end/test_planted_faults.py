@@ -1,6 +1,6 @@
 """Faults planted in a small project come out of the whole path, from pytest to the report's JSON, as what they are.
 
-The hardware is faked where NVML is asked for it; the operator dispatches by the capability that the plugin then reports.
+The hardware is faked where NVML is asked for it; the operator dispatches by the capability that the plugin reports.
 """
 
 from __future__ import annotations

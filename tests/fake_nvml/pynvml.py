@@ -15,19 +15,19 @@ class NVMLError(Exception):
     """The base of NVML's errors."""
 
 
-class NVMLError_LibraryNotFound(NVMLError):  # noqa: N801 - NVML's name
+class NVMLError_LibraryNotFound(NVMLError):  # noqa: N801, N818 - the name that NVML gives it
     """No driver."""
 
 
-class NVMLError_NotSupported(NVMLError):  # noqa: N801 - NVML's name
+class NVMLError_NotSupported(NVMLError):  # noqa: N801, N818 - the name that NVML gives it
     """Not on this card."""
 
 
-class NVMLError_FunctionNotFound(NVMLError):  # noqa: N801 - NVML's name
+class NVMLError_FunctionNotFound(NVMLError):  # noqa: N801, N818 - the name that NVML gives it
     """Not in this driver."""
 
 
-class NVMLError_NotFound(NVMLError):  # noqa: N801 - NVML's name
+class NVMLError_NotFound(NVMLError):  # noqa: N801, N818 - the name that NVML gives it
     """No such device."""
 
 

@@ -293,7 +293,8 @@ def test_a_plain_session_pays_nothing(project: Project) -> None:
     """No session/, no msgspec, no NVML where no test is marked and nothing is asked for."""
     project.pytester.makeconftest(
         "import sys\ndef pytest_unconfigure():\n"
-        "    print('LOADED', sorted(n for n in sys.modules if n.startswith(('pytest_gpumatrix.', 'msgspec', 'pynvml'))))"
+        "    ours = ('pytest_gpumatrix.', 'msgspec', 'pynvml')\n"
+        "    print('LOADED', sorted(name for name in sys.modules if name.startswith(ours)))"
     )
     result = project.tests("def test_a(): ...").run()
     result.stdout.fnmatch_lines(["LOADED *'pytest_gpumatrix.plugin'*"])
