@@ -3,7 +3,7 @@
 Instructions are counted by valgrind's callgrind, for a difference of a few percent drowns in the noise of a shared
 machine. Wall times are medians of interleaved runs, for the eye.
 
-    python benchmarks/idle_cost.py [--tests 1000] [--rounds 9] [--no-callgrind] [--output FILE]
+    python -m benchmarks.idle_cost [--tests 1000] [--rounds 9] [--no-callgrind] [--output FILE]
 """
 
 from __future__ import annotations

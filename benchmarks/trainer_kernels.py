@@ -1,6 +1,6 @@
 """Time each kernel of the trainer against PyTorch's, interleaved, on a CUDA GPU.
 
-    python benchmarks/trainer_kernels.py [--rounds 50] [--json FILE]
+    python -m benchmarks.trainer_kernels [--rounds 50] [--json FILE]
 
 Prints a table, and writes JSON if asked. Exit code 3 where no CUDA GPU is.
 Each round times every kernel once, in turn, so that clocks and heat touch all alike; a ratio is the median over the

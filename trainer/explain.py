@@ -70,12 +70,11 @@ def explain(device: str, head_dim: int = 64, installed: Callable[[str], bool] = 
     rows: list[Row] = []
     for op in OPS:
         choice = op.select(request, installed=installed)
-        reasons = {refusal.kernel: refusal.reason for refusal in choice.refused}
         for kernel in op.kernels:
             if kernel is choice.kernel:
-                status, reason = "chosen", "the fastest one that runs"
-            elif kernel.name in reasons:
-                status, reason = "refused", reasons[kernel.name]
+                status, reason = "chosen", "the first that runs"
+            elif (refusal := kernel.refusal(request, installed)) is not None:
+                status, reason = "refused", refusal
             else:
                 status, reason = "not needed", f"{choice.kernel.name} comes before it"
             rows.append(Row(op=op.name, kernel=kernel.name, status=status, reason=reason))

@@ -36,7 +36,7 @@ def test_the_loss_falls_on_the_default_text(tmp_path: Path, capsys: pytest.Captu
     assert (header["tokens_per_step"], header["accumulation"], header["seed"]) == (1024, 2, 0)
     assert header["versions"]["torch"] == torch.__version__.partition("+")[0] or header["versions"]["torch"]
     out = capsys.readouterr().out
-    assert "attention: sdpa (flash_attn.cute needs a CUDA GPU)" in out
+    assert "mlp: reference (triton needs a CUDA GPU)" in out
     assert "step  1/20  loss 5." in out
 
 
@@ -148,8 +148,8 @@ def test_a_loss_that_is_not_finite_ends_the_run(
     [
         ("rtx3090", "attention      flash_attn.cute  refused     needs compute capability 9.0 or later, this is 8.6"),
         ("t4", "mlp            triton           refused     needs compute capability 8.0 or later, this is 7.5"),
-        ("cpu", "cross_entropy  reference        chosen      the fastest one that runs"),
-        ("rtx5090", "mlp            triton           chosen      the fastest one that runs"),
+        ("cpu", "cross_entropy  reference        chosen      the first that runs"),
+        ("rtx5090", "mlp            triton           chosen      the first that runs"),
         ("rtx5090", "mlp            reference        not needed  triton comes before it"),
     ],
 )

@@ -42,9 +42,9 @@ def without(*missing: str) -> Callable[[str], bool]:
         ((8, 0), "sdpa", "cuda", "triton"),
         ((8, 6), "sdpa", "cuda", "triton"),
         ((8, 9), "sdpa", "cuda", "triton"),
-        ((9, 0), "flash_attn.cute", "cuda", "triton"),
-        ((10, 0), "flash_attn.cute", "cuda", "triton"),
-        ((10, 3), "flash_attn.cute", "cuda", "triton"),
+        ((9, 0), "sdpa", "cuda", "triton"),
+        ((10, 0), "sdpa", "cuda", "triton"),
+        ((10, 3), "sdpa", "cuda", "triton"),
         ((12, 0), "sdpa", "cuda", "triton"),
     ],
 )
@@ -57,41 +57,6 @@ def test_dispatch(capability: Capability | None, attention: str, cross_entropy: 
 @pytest.mark.parametrize(
     ("op", "request_", "missing", "kernel", "reasons"),
     [
-        (
-            ATTENTION,
-            Request(capability=(8, 6), dtype="bfloat16"),
-            (),
-            "sdpa",
-            ["needs compute capability 9.0 or later, this is 8.6"],
-        ),
-        (
-            ATTENTION,
-            Request(capability=(12, 0), dtype="bfloat16"),
-            (),
-            "sdpa",
-            ["is made for compute capability 10.9 at most, this is 12.0"],
-        ),
-        (
-            ATTENTION,
-            Request(capability=(9, 0), dtype="float32"),
-            (),
-            "sdpa",
-            ["takes bfloat16 and float16, not float32"],
-        ),
-        (
-            ATTENTION,
-            Request(capability=(9, 0), dtype="bfloat16", head_dim=192),
-            (),
-            "sdpa",
-            ["takes a head_dim of 8 to 128 that 8 divides, not 192"],
-        ),
-        (
-            ATTENTION,
-            Request(capability=(9, 0), dtype="bfloat16"),
-            ("flash_attn.cute",),
-            "sdpa",
-            ["needs module flash_attn.cute, which is not installed here (pip install flash-attn-4)"],
-        ),
         (
             CROSS_ENTROPY,
             Request(capability=(9, 0), dtype="bfloat16"),
@@ -120,13 +85,42 @@ def test_reasons(
     assert all(reason in choice.reason for reason in reasons)
 
 
+@pytest.mark.parametrize(
+    ("request_", "missing", "reason"),
+    [
+        (Request(capability=(8, 6), dtype="bfloat16"), (), "needs compute capability 9.0 or later, this is 8.6"),
+        (
+            Request(capability=(12, 0), dtype="bfloat16"),
+            (),
+            "is made for compute capability 10.9 at most, this is 12.0",
+        ),
+        (Request(capability=(9, 0), dtype="float32"), (), "takes bfloat16 and float16, not float32"),
+        (
+            Request(capability=(9, 0), dtype="bfloat16", head_dim=192),
+            (),
+            "takes a head_dim of 8 to 128 that 8 divides, not 192",
+        ),
+        (
+            Request(capability=(9, 0), dtype="bfloat16"),
+            ("flash_attn.cute",),
+            "needs module flash_attn.cute, which is not installed here (pip install flash-attn-4)",
+        ),
+        (Request(capability=None, dtype="bfloat16"), (), "needs a CUDA GPU"),
+    ],
+)
+def test_what_flash_attention_refuses(request_: Request, missing: tuple[str, ...], reason: str) -> None:
+    kernel = ATTENTION.kernel("flash_attn.cute")
+    assert kernel.refusal(request_, without(*missing)) == reason
+    assert kernel.refusal(Request(capability=(9, 0), dtype="bfloat16"), everything) is None
+
+
 def test_a_forced_kernel_runs_or_raises() -> None:
     hopper = Request(capability=(9, 0), dtype="bfloat16")
     choice = MLP_OP.select(hopper, "reference", everything)
     assert (choice.kernel.name, choice.reason, choice.refused) == ("reference", "asked for", ())
     with pytest.raises(TrainerError, match=r"flash_attn\.cute was asked for, but it needs compute capability 9\.0"):
         ATTENTION.select(Request(capability=(8, 6), dtype="bfloat16"), "flash_attn.cute", everything)
-    with pytest.raises(TrainerError, match=r"attention has no kernel 'fa3'; it has: flash_attn\.cute, sdpa, reference"):
+    with pytest.raises(TrainerError, match=r"attention has no kernel 'fa3'; it has: sdpa, flash_attn\.cute, reference"):
         ATTENTION.select(hopper, "fa3", everything)
 
 

@@ -105,7 +105,7 @@ class Choice(Generic[F]):
         if self.forced:
             return "asked for"
         if not self.refused:
-            return "the fastest one"
+            return "first choice"
         return "; ".join(f"{refusal.kernel} {refusal.reason}" for refusal in self.refused)
 
 
