@@ -11,13 +11,11 @@ TRITON ?= triton==3.7.1
 
 matrix: $(VENV)/.installed
 	@rm -rf "$(OUT)"
-	@$(BIN)/python -m pytest tests/trainer -q --gpu-matrix --gpu-devices=h100,rtx3090 --gpu-matrix-out="$(OUT)"; \
+	@$(BIN)/python -m pytest tests/trainer -q -r fE --gpu-matrix --gpu-devices=h100,rtx3090 --gpu-matrix-out="$(OUT)"; \
 	tests=$$?; \
-	echo; $(BIN)/gpumatrix report "$(OUT)"; \
-	verdict=$$?; \
 	$(BIN)/gpumatrix report "$(OUT)" --format markdown --output "$(OUT)/report.md"; \
-	test $$? -eq $$verdict || exit 2; \
-	echo "The same as a page: $(OUT)/report.md"; \
+	verdict=$$?; \
+	echo; echo "The report, in $(OUT)/report.md, says:"; sed -n 3p "$(OUT)/report.md"; \
 	exit $$((tests ? tests : verdict))
 
 test: $(VENV)/.installed

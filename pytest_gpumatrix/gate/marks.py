@@ -105,7 +105,9 @@ def _specifier(value: object) -> tuple[SpecifierSet | None, Target | None]:
     if bare := _BARE.fullmatch(value):
         digits = bare.group(1)
         dotted = f"{digits[:-1]}.{digits[-1]}"
-        raise ValueError(f'{value!r} is ambiguous: write ">={dotted}" for this capability or later, or "==..."')
+        raise ValueError(
+            f'{value!r} is ambiguous: write ">={dotted}" for this capability or later, or "=={dotted}" for it alone'
+        )
     clauses = [_CLAUSE.fullmatch(clause) for clause in value.split(",")]
     if not all(clauses):
         raise ValueError(f"not a specifier over compute capabilities: {value!r}; {_RIGHT_FORM}")

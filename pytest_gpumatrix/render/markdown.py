@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
-from pytest_gpumatrix.render.marks import UNICODE
+from pytest_gpumatrix.render.marks import UNICODE, words_for
 from pytest_gpumatrix.render.rows import shown_tests
 from pytest_gpumatrix.render.text import clean
 from pytest_gpumatrix.verdict.headline import headline
@@ -105,7 +105,7 @@ def _sections(verdict: Verdict) -> Iterator[_Section]:
 def _device(summary: DeviceSummary) -> str:
     device = summary.device
     counts = ", ".join(
-        f"{UNICODE.mark(outcome, evidence)} {count:,} {_counted(outcome, evidence.value)}"
+        f"{UNICODE.mark(outcome, evidence)} {count:,} {words_for(outcome, evidence)}"
         for outcome in Outcome
         for evidence in Evidence
         if (count := summary.counts.get(evidence, {}).get(outcome))
@@ -114,12 +114,6 @@ def _device(summary: DeviceSummary) -> str:
     capability = str(device.capability) if device.capability else ""
     required = device.require.value if device.planned else ""
     return f"| {code(device.name)} | {capability} | {device.reported.value} | {required} | {missing}{counts} |\n"
-
-
-def _counted(outcome: Outcome, evidence: str) -> str:
-    word: str = outcome.value
-    plain = evidence == "native" or outcome in (Outcome.COMPILED, Outcome.NOT_RUN, Outcome.UNKNOWN)
-    return word if plain else f"{word} ({evidence})"
 
 
 def _change(row: ChangeRow) -> str:
@@ -162,12 +156,11 @@ def _reproduce(words: Sequence[str]) -> str:
 def _table(verdict: Verdict) -> _Section:
     shown = shown_tests(verdict, _MOST_ROWS)
     names = [item.device.name for item in verdict.devices]
-    used = {(o, e) for item in verdict.devices for e, counts in item.counts.items() for o in counts}
     head = f"| test | {' | '.join(map(code, names))} |\n|{' --- |' * (len(names) + 1)}\n"
     rows = [_table_row(test, names, verdict) for test in shown.tests]
-    rest = f"{shown.more:,} more differ, fail or changed; {shown.alike:,} are alike on every device. "
+    rest = f"{shown.more:,} more differ, fail or changed; {shown.alike:,} are alike on every device."
     return _Section(
-        title=f"### Tests that differ, fail or changed\n\n{rest}Marks: {', '.join(UNICODE.legend(used))}\n\n{head}",
+        title=f"### Tests that differ, fail or changed\n\n{rest}\n\n{head}",
         noun="rows of the table",
         blocks=rows,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pytest_gpumatrix.record.cell import Cell
@@ -28,18 +28,9 @@ class MarkSet:
             return self.evidence[evidence]
         return self.outcomes[outcome] + self.evidence[evidence]
 
-    def legend(self, used: Collection[tuple[Outcome, Evidence]]) -> tuple[str, ...]:
-        """What each mark in use means: "✓ passed"."""
-        drawn = [outcome for outcome in self.outcomes if _draws(outcome, used)]
-        parts = [f"{self.outcomes[outcome]} {_WORDS.get(outcome, outcome.value)}" for outcome in drawn]
-        weaker = {evidence for _, evidence in used}
-        if Evidence.EMULATED in weaker:
-            parts.append(f"{self.evidence[Evidence.EMULATED]} emulated")
-        if Evidence.COMPILED in weaker:
-            parts.append(f"{self.evidence[Evidence.COMPILED]} compiled")
-        return tuple(parts)
 
-
+# A requirement is held against the device's profile, whatever ran; the others have no evidence of their own.
+_NEVER_QUALIFIED = (Outcome.COMPILED, Outcome.NOT_RUN, Outcome.UNKNOWN, Outcome.SKIPPED_REQUIREMENT)
 _WORDS = {Outcome.SKIPPED_REQUIREMENT: "requirement unmet", Outcome.NOT_RUN: "not run"}
 UNICODE = MarkSet(
     outcomes={
@@ -86,7 +77,8 @@ def colour_of(cell: Cell) -> str | None:
     return _YELLOW if cell.standing is Standing.UNKNOWN else None
 
 
-def _draws(outcome: Outcome, used: Collection[tuple[Outcome, Evidence]]) -> bool:
-    if outcome is Outcome.PASSED:
-        return (Outcome.PASSED, Evidence.NATIVE) in used
-    return any(outcome is found for found, _ in used)
+def words_for(outcome: Outcome, evidence: Evidence) -> str:
+    """What a mark means, with how it is known where that is not natively: "failed (compiled)"."""
+    word = _WORDS.get(outcome, outcome.value)
+    plain = evidence is Evidence.NATIVE or outcome in _NEVER_QUALIFIED
+    return word if plain else f"{word} ({evidence.value})"

@@ -23,9 +23,10 @@ class Shown:
 
 
 def shown_tests(verdict: Verdict, most: int) -> Shown:
-    """Red tests first, then other changes, failures, and tests that differ between devices."""
-    ranks = {row.test: 2 for row in verdict.changes}
-    ranks |= {row.test: 1 for row in verdict.never_run}
+    """Red tests first, then other changes, failures, tests that differ between devices, and those without a result."""
+    ranks = {row.test: 6 for row in verdict.never_run}
+    ranks |= {row.test: 2 for row in verdict.changes}
+    ranks |= {row.test: 1 for row in verdict.never_run if row.red}
     ranks |= {row.test: 0 for row in verdict.changes if row.red}
     expected = {(row.test, row.device) for row in verdict.expected}
     for test, row in verdict.matrix.cells.items():
@@ -45,7 +46,10 @@ def shown_tests(verdict: Verdict, most: int) -> Shown:
 def _rank(kinds: Mapping[str, str]) -> int | None:
     if "bad" in kinds.values():
         return 3
-    return 4 if len({kind for name, kind in kinds.items() if name != CPU}) > 1 else None
+    gpus = {kind for name, kind in kinds.items() if name != CPU}
+    if len(gpus) < 2:
+        return None
+    return 4 if "fine" in gpus else 5
 
 
 def _kind(cell: Cell) -> str:

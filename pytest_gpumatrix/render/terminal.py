@@ -9,7 +9,7 @@ from typing import TypeVar
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
 from pytest_gpumatrix.render.command import command_lines
-from pytest_gpumatrix.render.marks import MarkSet, colour_of, mark_set
+from pytest_gpumatrix.render.marks import MarkSet, colour_of, mark_set, words_for
 from pytest_gpumatrix.render.rows import shown_tests
 from pytest_gpumatrix.render.text import clean, fit, pad, width, wrap, wrap_words
 from pytest_gpumatrix.verdict.headline import headline
@@ -96,15 +96,12 @@ def _matrix(verdict: Verdict, style: Style) -> Iterator[str]:
         yield from wrap(f"... and {shown.more:,} more differ, fail or changed", style.columns)
     if shown.alike and shown.tests:
         yield f"{shown.alike:,} more alike on every device"
-    used = {(o, e) for item in verdict.devices for e, counts in item.counts.items() for o in counts}
-    if used:
-        yield from wrap_words(style.marks.legend(used), style.columns, gap="  ")
 
 
 def _device_lines(number: int, summary: DeviceSummary, names: int, style: Style) -> Iterator[str]:
     device = summary.device
     counts = [
-        f"{style.marks.mark(outcome, evidence)} {count:,}"
+        f"{style.marks.mark(outcome, evidence)} {count:,} {words_for(outcome, evidence)}"
         for outcome in Outcome
         for evidence in Evidence
         if (count := summary.counts.get(evidence, {}).get(outcome))

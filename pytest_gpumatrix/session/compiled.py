@@ -65,12 +65,17 @@ def compile_columns(
 
 def explained(cell: Cell, expected: Expected | None) -> Cell:
     """A bad cell with its cause; xfailed, if a ``gpu_xfail`` mark expects just that of this device."""
+    if cell.outcome is Outcome.COMPILED and expected is not None:
+        return replace(cell, message=f"{cell.message}, though a failure is expected ({expected.reason})")
     if cell.standing is not Standing.BAD:
         return cell
     # "no kernel image ...; rebuilding fails too: ...": what a launch would meet comes first, and decides.
     cause = classify([FailureText(text=clause) for clause in cell.message.split("; ", 1)])
     if expected is not None and expected.cause in (None, cause.category):
         return replace(cell, outcome=Outcome.XFAILED, message=f"{expected.reason}: {cell.message}")
+    if expected is not None and expected.cause is not None:
+        message = f"{cell.message} (expected to fail by {expected.cause.value}, not by {cause.category.value})"
+        return replace(cell, cause=cause, message=message)
     return replace(cell, cause=cause)
 
 

@@ -122,7 +122,14 @@ class MatrixController:
         compiled = self._compile(tape, ran) if tape is not None else ()
         if self._out is not None:
             write_columns((ran, *compiled), tape, self._out)
-        self._ended = finish_session(ran, compiled, self._gpu_tests, self._matrix, self._out)
+        self._ended = finish_session(
+            ran,
+            compiled,
+            self._gpu_tests,
+            self._matrix,
+            interpreting=self._machine.interpreting,
+            out=self._out,
+        )
         self._passed = exitstatus == pytest.ExitCode.OK
         if self._passed and self._ended.why_red:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pytest_gpumatrix.portability.tape import Tape, write_tape
 from pytest_gpumatrix.record.cell import Cell
-from pytest_gpumatrix.record.column import Column
+from pytest_gpumatrix.record.column import CPU, Column
 from pytest_gpumatrix.record.junit import write_junit
 from pytest_gpumatrix.record.outcome import Evidence, Outcome, Standing
 from pytest_gpumatrix.record.results import TAPE_NAME, Results, column_file_name
@@ -17,8 +17,9 @@ from pytest_gpumatrix.render.terminal import render_matrix
 from pytest_gpumatrix.render.text import clean, fit
 from pytest_gpumatrix.session.gpu_tests import GpuTest
 from pytest_gpumatrix.session.matrix import Matrix
+from pytest_gpumatrix.verdict.headline import headline
 from pytest_gpumatrix.verdict.judge import judge
-from pytest_gpumatrix.verdict.verdict import Verdict
+from pytest_gpumatrix.verdict.verdict import Conclusion, Verdict
 
 _MOST_LINES = 15  # of one kind, in the terminal
 
@@ -31,6 +32,7 @@ class Ended:
     unfit: tuple[tuple[str, Cell], ...]  # compiled cells that are bad and that nothing expects, with their device
     lost: tuple[str, ...]  # tests of which nobody knows what became
     on_no_device: tuple[str, ...]  # gpu tests that no device of the matrix may run
+    hints: tuple[str, ...]
     out: Path | None
 
     @property
@@ -39,9 +41,11 @@ class Ended:
         reasons = []
         if self.unfit:
             devices = ", ".join(sorted({device for device, _ in self.unfit}))
-            reasons.append(f"{len(self.unfit):,} compiled cells are bad ({devices})")
+            reasons.append(f"compiled cells that are bad: {len(self.unfit):,} ({devices})")
         if self.lost:
-            reasons.append(f"{len(self.lost):,} tests were collected, but no result of them came: {self.lost[0]}")
+            reasons.append(
+                f"tests that were collected and of which no result came: {len(self.lost):,} ({self.lost[0]})"
+            )
         return reasons
 
     def lines(self, *, width: int, colour: bool, encoding: str | None, passed: bool) -> Iterator[str]:
@@ -54,14 +58,24 @@ class Ended:
         for test in self.on_no_device[:_MOST_LINES]:
             yield fit(clean(f"warning: no device of the matrix may run {test}"), width, keep_end=True)
         yield from _more(len(self.on_no_device) - _MOST_LINES, "tests that no device may run")
+        for hint in self.hints:
+            yield f"gpumatrix: {clean(hint)}"
         if self.why_red and passed:
             yield f"gpumatrix: exit code 1: {clean('; '.join(self.why_red))}"
+        elif passed and self.verdict.conclusion is not Conclusion.OK:
+            yield f"gpumatrix: every test that ran passed; a report would say: {clean(headline(self.verdict))}"
         if self.out is not None:
             yield f"gpumatrix: results are in {self.out}; compare them with `gpumatrix report {self.out} --base ...`"
 
 
 def finish_session(
-    ran: Column, compiled: Sequence[Column], gpu_tests: Mapping[str, GpuTest], matrix: Matrix, out: Path | None
+    ran: Column,
+    compiled: Sequence[Column],
+    gpu_tests: Mapping[str, GpuTest],
+    matrix: Matrix,
+    *,
+    interpreting: bool,
+    out: Path | None,
 ) -> Ended:
     """Judge the columns of a session that has ended."""
     today = datetime.datetime.now(tz=datetime.timezone.utc).date()
@@ -78,6 +92,7 @@ def finish_session(
         unfit=unfit,
         lost=tuple(test for test, cell in ran.cells.items() if cell.standing is Standing.UNKNOWN),
         on_no_device=tuple(_on_no_device(ran.cells, gpu_tests, devices)),
+        hints=tuple(_hints(ran, gpu_tests, interpreting, devices, out)),
         out=out,
     )
 
@@ -103,6 +118,21 @@ def _on_no_device(cells: Mapping[str, Cell], gpu_tests: Mapping[str, GpuTest], d
         here = cell is not None and cell.outcome is not Outcome.SKIPPED_REQUIREMENT
         if not here and devices and devices <= described.unmet.keys():
             yield test
+
+
+def _hints(
+    ran: Column, gpu_tests: Mapping[str, GpuTest], interpreting: bool, devices: set[str], out: Path | None
+) -> Iterator[str]:
+    skipped = [cell for cell in ran.cells.values() if cell.outcome is Outcome.SKIPPED_REQUIREMENT]
+    if ran.device == CPU and skipped:
+        how = "mark those that Triton's interpreter can run gpu(interpret=True)"
+        how += "" if interpreting else " and set gpu_interpret = true in pytest's ini file"
+        yield f"{len(skipped):,} of {len(gpu_tests):,} gpu tests launched nothing here, for want of a GPU: {how}"
+    own = {column_file_name(ran.device, ran.evidence, "xml")}
+    own |= {column_file_name(device, Evidence.COMPILED, "xml") for device in devices}
+    others = sorted(path.name for path in out.glob("*.xml") if path.name not in own) if out is not None else []
+    if others:
+        yield f"{out} also holds results of another run ({', '.join(others)}): a report reads them too"
 
 
 def _more(count: int, what: str) -> Iterator[str]:

@@ -25,12 +25,14 @@ class CompileProgress:
         live = bool(self._reporter.hasmarkup)
         if now - self._last < _INTERVAL[live] and done < total:
             return
-        self._last, self._shown = now, True
-        line = f"gpumatrix: compiled {done} of {total} kernels for {self._devices} devices"
+        self._last = now
+        line = f"gpumatrix: {done} of {total} compilations are done (kernels x {self._devices} devices)"
+        if not self._shown:
+            self._reporter.ensure_newline()
+        self._shown = True
         if live:
             self._reporter.rewrite(line, erase=True)
         else:
-            self._reporter.ensure_newline()
             self._reporter.write_line(line)
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from pytest_gpumatrix.record.journal import (
 )
 from pytest_gpumatrix.record.outcome import Evidence
 from pytest_gpumatrix.session.gpu_tests import GpuTest
-from pytest_gpumatrix.session.reports import phase_of
+from pytest_gpumatrix.session.reports import collection_error, phase_of
 
 
 class Recording:
@@ -31,6 +31,7 @@ class Recording:
         self._lines: list[Line] = []
         self._writer = JournalWriter(journal) if journal is not None else None
         self._interrupt: str | None = None
+        self._uncollected: set[str] = set()
         self.collected = False
         self._add(first)
 
@@ -51,6 +52,12 @@ class Recording:
             self._add(EndLine(stopped=stopped))
         if self._writer is not None:
             self._writer.close()
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A file that could not be collected is an error of its own name; each xdist worker tells it."""
+        if report.failed and report.nodeid not in self._uncollected:
+            self._uncollected.add(report.nodeid)
+            self._add(PhaseLine(phase=collection_error(report)))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:

@@ -73,6 +73,21 @@ def phase_of(report: pytest.TestReport) -> Phase:
     )
 
 
+def collection_error(report: pytest.CollectReport) -> Phase:
+    """What could not be collected, as a phase of a test of that name."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    lines = [line.removeprefix("E").strip() for line in report.longreprtext.splitlines() if line.strip()]
+    message = str(crash.message) if crash is not None else (lines[-1] if lines else "")
+    return Phase(
+        test=report.nodeid or "collection",
+        when="collect",
+        outcome=Outcome.ERROR,
+        message=f"collection failed: {message}",
+        details=report.longreprtext[:_DETAILS_LENGTH],
+        cause=classify([FailureText(text=message)]),
+    )
+
+
 def _outcome(report: pytest.TestReport, note: ReportNote, message: str) -> tuple[Outcome, bool]:
     expected_to_fail = hasattr(report, "wasxfail")
     if str(report.outcome) == "rerun":

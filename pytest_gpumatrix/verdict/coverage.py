@@ -25,7 +25,8 @@ def missing_devices(matrix: Matrix, broken: Mapping[str, str]) -> tuple[MissingD
         elif device.reported is Evidence.NONE:
             reason = "no results"
         else:
-            reason = f"only {device.reported.value} results; {device.require.value} is required"
+            weaker = device.reported.value
+            reason = f"only {weaker} results; {device.require.value} is required (`require: {weaker}` would take them)"
         found.append(MissingDevice(device=device.name, reason=reason))
     return tuple(found)
 

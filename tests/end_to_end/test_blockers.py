@@ -80,7 +80,7 @@ def test_both_are_found_without_a_gpu(project: Project) -> None:
         [
             "rtx3090: test_it.py::test_attention",
             "*no kernel image for 8.6*",
-            "gpumatrix: exit code 1: 2 compiled cells are bad (rtx3090)",
+            "gpumatrix: exit code 1: compiled cells that are bad: 2 (rtx3090)",
         ]
     )
 

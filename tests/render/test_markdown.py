@@ -117,7 +117,7 @@ def test_a_whole_report() -> None:
 
 ### Tests that differ, fail or changed
 
-0 more differ, fail or changed; 0 are alike on every device. Marks: ✓ passed, ✗ failed
+0 more differ, fail or changed; 0 are alike on every device.
 
 | test | `h100` | `rtx3090` |
 | --- | --- | --- |

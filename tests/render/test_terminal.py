@@ -34,14 +34,13 @@ def test_a_whole_report() -> None:
 regression: 1 new-failure (Hopper only); 1 test never run; 1 still-failing
   (Ampere only)
 
- 1 h100     9.0  native    ✓ 1  ✗ 1  s 1
- 2 rtx3090  8.6  native    ✓ 1  ✗ 1  - 1
+ 1 h100     9.0  native    ✓ 1 passed  ✗ 1 failed  s 1 skipped
+ 2 rtx3090  8.6  native    ✓ 1 passed  ✗ 1 failed  - 1 requirement unmet
 
                                                                     h100 rtx3090
 t.py::a                                                             ✗    ✓
 t.py::s                                                             s    -
 t.py::b                                                             ✓    ✗
-✓ passed  ✗ failed  s skipped  - requirement unmet
 
 Red:
 t.py::a
@@ -83,8 +82,8 @@ def test_evidence_is_seen_in_every_cell_and_no_weaker_pass_looks_like_one() -> N
     text = render_matrix(verdict(plan("h100", "rtx3090", "l40s", "t4"), head))
     rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if re.match(r"[abc]\b", line)}
     assert rows == {"a": ["✓", "≈", "⚙", "?"], "b": ["✗", "✗≈", "✗⚙", "x"]}
-    assert "≈ emulated" in text
-    assert "⚙ compiled" in text
+    assert "≈ 1 passed (emulated)" in text
+    assert "⚙ 1 compiled" in text
     assert "missing: only compiled results; native is required" in " ".join(text.split())
 
 

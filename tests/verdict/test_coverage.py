@@ -19,11 +19,11 @@ BOTH = plan("h100", "rtx3090")
         (run({"h100": {"t": "passed"}, "rtx3090": {"t": "not-run"}}), "no results"),
         (
             run({"h100": {"t": "passed"}, "rtx3090:compiled": {"t": "compiled"}}),
-            "only compiled results; native is required",
+            "only compiled results; native is required (`require: compiled` would take them)",
         ),
         (
             run({"h100": {"t": "passed"}, "rtx3090:emulated": {"t": "passed"}}),
-            "only emulated results; native is required",
+            "only emulated results; native is required (`require: emulated` would take them)",
         ),
         (run({"h100": {"t": "passed"}}, broken={"rtx3090": "rtx3090.xml is cut off"}), "rtx3090.xml is cut off"),
         (
