@@ -7,7 +7,10 @@ OUT ?= gpumatrix-results
 TORCH ?= torch==2.13.0
 TRITON ?= triton==3.7.1
 
-.PHONY: matrix test lint clean
+LOWEST := $(VENV)-lowest
+LOWEST_TESTS := $(addprefix tests/,config gate hardware record render triage verdict plugin end_to_end)
+
+.PHONY: matrix test test-lowest lint clean
 
 matrix: $(VENV)/.installed
 	@rm -rf "$(OUT)"
@@ -20,6 +23,10 @@ matrix: $(VENV)/.installed
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 2
+
+# The oldest dependencies that pyproject.toml admits; without torch, so what needs it is skipped.
+test-lowest: $(LOWEST)/.installed
+	$(LOWEST)/bin/python -m pytest -n 2 -q $(LOWEST_TESTS)
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check
@@ -34,5 +41,11 @@ $(VENV)/.installed: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$(TRITON)" -e ".[trainer,dev]"
 	@touch "$@"
 
+$(LOWEST)/.installed: pyproject.toml tests/lowest.txt
+	@$(PYTHON) -m venv "$(LOWEST)"
+	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/lowest.txt pytest-xdist hypothesis jsonschema
+	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch "$@"
+
 clean:
-	rm -rf "$(VENV)" "$(OUT)" .pytest_cache .mypy_cache .ruff_cache
+	rm -rf "$(VENV)" "$(LOWEST)" "$(OUT)" .pytest_cache .mypy_cache .ruff_cache

@@ -11,7 +11,7 @@ from pytest_gpumatrix.portability.cache import CompileCache
 from pytest_gpumatrix.portability.compile_job import Compiled, Job
 from pytest_gpumatrix.portability.judge import Fit, Judgement, job_for, judge
 from pytest_gpumatrix.portability.launch import Kernel, Launch, digest
-from pytest_gpumatrix.portability.pool import CompilingProcess, compiling_environment, run_jobs
+from pytest_gpumatrix.portability.pool import CompilingProcess, compiling_environment, refuse_to_nest, run_jobs
 from pytest_gpumatrix.portability.tape import Header
 
 
@@ -30,7 +30,9 @@ def compile_launches(
 
     ``header`` is the tape's, and says where the kernels are found. At most ``jobs`` processes compile at a time;
     ``progress`` is told how many of all compilations are done. What the budget does not reach is unknown.
+    GpuMatrixError in a compiling process: see ``refuse_to_nest``.
     """
+    refuse_to_nest(environ)
     wanted: dict[tuple[str, str], tuple[Kernel, Profile]] = {
         (digest(launch.kernel), device): (launch.kernel, profiles[device]) for launch, device in launches
     }

@@ -17,6 +17,7 @@ from typing import IO, cast
 
 import msgspec
 
+from pytest_gpumatrix.errors import GpuMatrixError
 from pytest_gpumatrix.portability.compile_job import Compiled, Done, Job, Started, Status
 
 # -I: neither PYTHON* variables nor the current folder; the search path is that of the process that recorded.
@@ -36,6 +37,7 @@ _NOT_INHERITED = frozenset(
         "TRITON_REMOTE_CACHE_BACKEND",
     }
 )
+_COMPILING = "GPUMATRIX_COMPILING"  # set in compiling processes
 # A compiler that fails ends by these; by others the process was stopped from outside (SIGKILL: out of memory).
 _CRASHES = frozenset({signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP})
 
@@ -43,7 +45,16 @@ _CRASHES = frozenset({signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGI
 def compiling_environment(environ: Mapping[str, str], triton_cache: Path) -> dict[str, str]:
     """The variables of a compiling process: no interpreter, no GPU, a Triton cache of its own."""
     kept = {name: value for name, value in environ.items() if name not in _NOT_INHERITED}
-    return {**kept, "CUDA_VISIBLE_DEVICES": "", "TRITON_CACHE_DIR": str(triton_cache)}
+    return {**kept, "CUDA_VISIBLE_DEVICES": "", "TRITON_CACHE_DIR": str(triton_cache), _COMPILING: "1"}
+
+
+def refuse_to_nest(environ: Mapping[str, str]) -> None:
+    """A compiling process imports the project's modules; one that compiles at import would start others without end."""
+    if _COMPILING in environ:
+        raise GpuMatrixError(
+            "a compiling process was asked to start others: does a module of the project run pytest, or compile, "
+            "when it is imported?"
+        )
 
 
 class CompilingProcess:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from pytest_gpumatrix.errors import GpuMatrixError
 from pytest_gpumatrix.portability.compile_job import Compiled, Job, Status
 from pytest_gpumatrix.portability.launch import FunctionReference, TritonKernel
-from pytest_gpumatrix.portability.pool import CompilingProcess, compiling_environment, run_jobs
+from pytest_gpumatrix.portability.pool import CompilingProcess, compiling_environment, refuse_to_nest, run_jobs
 
 
 def job(module: str, qualname: str = "kernel") -> Job:
@@ -105,3 +106,9 @@ def test_a_module_is_found_by_its_name_with_its_package(tmp_path: Path) -> None:
     kernel = TritonKernel(function=reference, signature={}, constants=(), attributes=(), options={})
     [found] = do(tmp_path, Job(kernel=kernel, arch="sm_86")).values()
     assert found.message == "cannot be rebuilt: package/module.py has no jit function k"
+
+
+def test_a_compiling_process_starts_no_others(tmp_path: Path) -> None:
+    refuse_to_nest({})
+    with pytest.raises(GpuMatrixError, match="when it is imported"):
+        refuse_to_nest(compiling_environment({}, tmp_path))
