@@ -56,7 +56,7 @@ def _train_parser() -> argparse.ArgumentParser:
     parser.add_argument("--preset", choices=_PRESETS, default="auto")
     parser.add_argument("--steps", type=_positive, default=200, metavar="N", help="the schedule's length (200)")
     parser.add_argument("--stop-after", type=_positive, metavar="N", help="stop early, on the same schedule")
-    parser.add_argument("--seed", type=int, default=0, help="of the weights and of the order of the text")
+    parser.add_argument("--seed", type=_seed, default=0, help="of the weights and of the order of the text")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
     parser.add_argument("--dtype", choices=("auto", "bfloat16", "float32"), default="auto")
     for op in OPS:
@@ -65,7 +65,7 @@ def _train_parser() -> argparse.ArgumentParser:
     parser.add_argument("--compile", action="store_true", help="torch.compile the model: a minute before step 1")
     parser.add_argument("--log", type=Path, metavar="FILE", help="JSON lines (default: a new file in runs/)")
     parser.add_argument("--text", type=Path, metavar="DIR", help="train on the files of DIR")
-    parser.add_argument("--pattern", default="*.py", help="which files of DIR (*.py)")
+    parser.add_argument("--pattern", type=_pattern, default="*.py", help="which files of DIR (*.py)")
     for size in ("layers", "dim", "sequence", "micro-batch", "tokens-per-step"):
         parser.add_argument(f"--{size}", type=_positive, metavar="N", help="instead of the preset's")
     return parser
@@ -76,6 +76,19 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is below 1")
     return number
+
+
+def _seed(text: str) -> int:
+    number = int(text)
+    if not -(2**63) <= number < 2**64:
+        raise argparse.ArgumentTypeError("PyTorch takes seeds from -2**63 to 2**64 - 1")
+    return number
+
+
+def _pattern(text: str) -> str:
+    if not text or Path(text).is_absolute():
+        raise argparse.ArgumentTypeError(f"{text!r} must be relative to the folder: '*.py' or 'src/*.txt'")
+    return text
 
 
 def _train(options: argparse.Namespace) -> int:

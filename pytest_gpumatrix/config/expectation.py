@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from packaging.specifiers import SpecifierSet
 
 from pytest_gpumatrix.config.schema import Expect
-from pytest_gpumatrix.gate.requirement import allows
+from pytest_gpumatrix.gate.specifier import allows
 from pytest_gpumatrix.hardware.capability import ComputeCapability
 from pytest_gpumatrix.triage.cause import Category
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from pytest_gpumatrix.config.config import Config
 from pytest_gpumatrix.config.device import Device, RunsOn
@@ -24,6 +23,7 @@ from pytest_gpumatrix.config.schema import (
 )
 from pytest_gpumatrix.config.yaml_document import YamlDocument, YamlPath, parse_yaml
 from pytest_gpumatrix.errors import GpuMatrixError
+from pytest_gpumatrix.gate.specifier import parse_capabilities
 from pytest_gpumatrix.hardware import catalogue
 from pytest_gpumatrix.record.column import CPU
 from pytest_gpumatrix.record.outcome import Evidence
@@ -186,11 +186,9 @@ def _expectation(spec: ExpectationSpec, document: YamlDocument, at: YamlPath, co
 def _selector(given: str | list[str], place: str, config: Config) -> DeviceSelector:
     if isinstance(given, str) and _SPECIFIER.match(given):
         try:
-            return DeviceSelector(text=given, capabilities=SpecifierSet(given))
-        except InvalidSpecifier as error:
-            raise GpuMatrixError(
-                f"{place}: {given!r} is not a specifier over the compute capability; write '<9.0' or '>=8.0,<9.0'"
-            ) from error
+            return DeviceSelector(text=given, capabilities=parse_capabilities(given))
+        except ValueError as error:
+            raise GpuMatrixError(f"{place}: {error}") from error
     wanted = [given] if isinstance(given, str) else given
     names: set[str] = set()
     for name in wanted or [""]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from packaging.specifiers import SpecifierSet
 
-from pytest_gpumatrix.gate.requirement import Device, allows
+from pytest_gpumatrix.gate.requirement import Device
+from pytest_gpumatrix.gate.specifier import allows
 from pytest_gpumatrix.gate.target import Target
 from pytest_gpumatrix.triage.cause import Category, Cause
 

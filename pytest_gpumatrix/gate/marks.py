@@ -9,19 +9,18 @@ from typing import Any, Protocol
 
 from packaging.requirements import InvalidRequirement
 from packaging.requirements import Requirement as ModuleRequirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 
 from pytest_gpumatrix.gate.expectation import XfailMark
 from pytest_gpumatrix.gate.requirement import Otherwise, Requirement
+from pytest_gpumatrix.gate.specifier import parse_capabilities
 from pytest_gpumatrix.gate.target import Target
 from pytest_gpumatrix.hardware.profile import Feature
 from pytest_gpumatrix.hardware.sizes import parse_size
 from pytest_gpumatrix.triage.cause import Category
 
 _OPERATOR = re.compile(r"\s*(===|~=|==|!=|<=|>=|<|>)")
-_CLAUSE = re.compile(r"\s*(?:~=|==|!=|<=|>=|<|>)\s*(\d{1,3})(?:\.(\d))?(?:\.\*)?\s*")
 _BARE = re.compile(r"\s*(?:sm_?)?(\d{2,3})\s*")
-_NEWEST_MAJOR = 20  # a larger "major" is a capability written without its dot
 _RIGHT_FORM = """write gpu(">=9.0"), gpu(">=8.0,<9"), gpu("sm_90a"), or keywords such as memory="20GiB" """.strip()
 
 
@@ -108,17 +107,10 @@ def _specifier(value: object) -> tuple[SpecifierSet | None, Target | None]:
         raise ValueError(
             f'{value!r} is ambiguous: write ">={dotted}" for this capability or later, or "=={dotted}" for it alone'
         )
-    clauses = [_CLAUSE.fullmatch(clause) for clause in value.split(",")]
-    if not all(clauses):
-        raise ValueError(f"not a specifier over compute capabilities: {value!r}; {_RIGHT_FORM}")
-    for clause in clauses:
-        major = clause.group(1) if clause else ""
-        if int(major) > _NEWEST_MAJOR:
-            raise ValueError(f"{value!r}: write the capability with a dot, such as {major[:-1]}.{major[-1]}")
     try:
-        return SpecifierSet(value), None
-    except InvalidSpecifier as error:
-        raise ValueError(f"not a specifier: {value!r}; {_RIGHT_FORM}") from error
+        return parse_capabilities(value), None
+    except ValueError as error:
+        raise ValueError(f"{error}; {_RIGHT_FORM}") from error
 
 
 def _keywords(kwargs: Mapping[str, Any]) -> _Keywords:

@@ -8,10 +8,9 @@ from enum import Enum
 
 from packaging.requirements import Requirement as ModuleRequirement
 from packaging.specifiers import SpecifierSet
-from packaging.version import Version
 
+from pytest_gpumatrix.gate.specifier import allows
 from pytest_gpumatrix.gate.target import Target
-from pytest_gpumatrix.hardware.capability import ComputeCapability
 from pytest_gpumatrix.hardware.profile import Feature, Profile
 from pytest_gpumatrix.hardware.sizes import format_size
 
@@ -139,8 +138,3 @@ def _reason(
     if requirement.count > device.count:
         return f"needs {requirement.count} GPUs; {device.name} has {device.count}"
     return next((reason for module in requirement.modules if (reason := missing_module(module))), None)
-
-
-def allows(capabilities: SpecifierSet, capability: ComputeCapability) -> bool:
-    """Whether a PEP 440 specifier over capabilities holds for one."""
-    return capabilities.contains(Version(str(capability)))

@@ -12,6 +12,7 @@ from typing import IO
 import msgspec
 
 from pytest_gpumatrix.errors import CutOff, GpuMatrixError
+from pytest_gpumatrix.record.atomic import read_file
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.column import Column, SessionFacts
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
@@ -54,9 +55,10 @@ class FinishLine(msgspec.Struct, tag="finish", tag_field="event", frozen=True):
 
 
 class EndLine(msgspec.Struct, tag="end", tag_field="event", frozen=True):
-    """The last line of a session that ended in good order. What was collected and not run by then was left out."""
+    """The last line of a session that ended in good order."""
 
-    stopped: str | None = None  # why it stopped early: "-x", an interrupt
+    stopped: str | None = None  # why it stopped early: failures enough for -x, an interrupt
+    interrupted: bool = False  # from outside (Ctrl-C, a cancelled job): of what had no result by then nobody knows
 
 
 Line = SessionLine | CollectedLine | StartLine | PhaseLine | FinishLine | EndLine
@@ -64,10 +66,14 @@ _DECODER: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 
 
 class JournalWriter:
-    """Writes one line per event, and flushes each."""
+    """Writes one line per event, and flushes each. The file is this process's own until it is closed."""
 
     def __init__(self, path: Path) -> None:
-        self._file: IO[bytes] = path.open("wb")
+        self._file: IO[bytes] = path.open("ab")
+        if not _lock(self._file):
+            self._file.close()
+            raise GpuMatrixError(f"{path}: another run is writing it; give each run a folder of its own")
+        self._file.truncate(0)
 
     def write(self, line: Line) -> None:
         """Append one line."""
@@ -122,7 +128,10 @@ def cells_of(lines: Iterable[Line], *, evidence: Evidence) -> Mapping[str, Cell]
                 end = line
     cells: dict[str, Cell] = {}
     for test in {**collected, **dict.fromkeys(phases)}:
-        if test in phases:
+        if test in running and end is not None and end.interrupted:
+            message = f"interrupted while it ran: {end.stopped}"
+            cells[test] = _unknown(test, message, evidence, collected.get(test))
+        elif test in phases:
             cells[test] = cell_of(
                 test,
                 phases[test],
@@ -135,18 +144,36 @@ def cells_of(lines: Iterable[Line], *, evidence: Evidence) -> Mapping[str, Cell]
     return cells
 
 
+def _lock(file: IO[bytes]) -> bool:
+    """Take the file for this process; the system lets go of it however the process ends. False if another has it."""
+    try:
+        import fcntl
+    except ImportError:  # not a POSIX system: then nothing guards the file
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def _never_started(test: str, end: EndLine | None, evidence: Evidence, requirement: str | None) -> Cell:
-    if end is not None and end.stopped is not None:
-        outcome, message = Outcome.NOT_RUN, f"the run stopped before it: {end.stopped}"
-    elif end is not None:
-        outcome, message = Outcome.UNKNOWN, "collected, but no worker reported it"
-    else:
-        outcome, message = Outcome.UNKNOWN, "the journal ends before it"
-    return Cell(test=test, outcome=outcome, evidence=evidence, message=message, requirement=requirement)
+    if end is None:
+        return _unknown(test, "the journal ends before it", evidence, requirement)
+    if end.stopped is None:
+        return _unknown(test, "collected, but no worker reported it", evidence, requirement)
+    if end.interrupted:
+        return _unknown(test, f"interrupted before it ran: {end.stopped}", evidence, requirement)
+    message = f"the run stopped before it: {end.stopped}"
+    return Cell(test=test, outcome=Outcome.NOT_RUN, evidence=evidence, message=message, requirement=requirement)
+
+
+def _unknown(test: str, message: str, evidence: Evidence, requirement: str | None) -> Cell:
+    return Cell(test=test, outcome=Outcome.UNKNOWN, evidence=evidence, message=message, requirement=requirement)
 
 
 def _lines(path: Path) -> list[Line]:
-    raw = path.read_bytes().split(b"\n")
+    raw = read_file(path).split(b"\n")
     lines: list[Line] = []
     for number, text in enumerate(raw[:-1], start=1):
         try:

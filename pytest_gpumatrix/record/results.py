@@ -11,7 +11,7 @@ from pathlib import Path
 from pytest_gpumatrix.errors import CutOff, GpuMatrixError
 from pytest_gpumatrix.record.column import Column
 from pytest_gpumatrix.record.journal import read_journal
-from pytest_gpumatrix.record.junit import read_junit, worse
+from pytest_gpumatrix.record.junit_read import read_junit, worse
 from pytest_gpumatrix.record.outcome import Evidence
 
 TAPE_NAME = "launches.tape.jsonl"

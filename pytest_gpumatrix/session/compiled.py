@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -30,16 +31,20 @@ def compile_columns(
     *,
     budget_seconds: float,
     progress: Callable[[int, int], None],
+    fallback: Path,
 ) -> tuple[Column, ...]:
-    """A column per device of the matrix that is not here, with a cell for each gpu test that was collected."""
+    """A column per device of the matrix that is not here, with a cell for each gpu test that was collected.
+
+    ``fallback`` is where compilations are kept, for this session, by a user without a home.
+    """
     derived = compiled_columns(
         tape,
         {test: cell for test, cell in cells.items() if test in gpu_tests},
         {device.name: device.profile for device in columns.compiled},
         lambda test, device: gpu_tests[test].unmet.get(device),
-        jobs=len(os.sched_getaffinity(0)),
+        jobs=_processors(),
         budget_seconds=budget_seconds,
-        cache_dir=cache_folder(os.environ),
+        cache_dir=cache_folder(os.environ, fallback),
         progress=progress,
         environ=os.environ,
     )
@@ -79,11 +84,23 @@ def explained(cell: Cell, expected: Expected | None) -> Cell:
     return replace(cell, cause=cause)
 
 
-def cache_folder(environ: Mapping[str, str]) -> Path:
+def cache_folder(environ: Mapping[str, str], fallback: Path) -> Path:
     """Where compilations are kept between runs."""
     if own := environ.get(_CACHE_VARIABLE):
         return Path(own)
-    return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gpumatrix"
+    if base := environ.get("XDG_CACHE_HOME"):
+        return Path(base) / "gpumatrix"
+    try:
+        return Path.home() / ".cache" / "gpumatrix"
+    except RuntimeError:  # a container's user may have no entry and no HOME
+        return fallback
+
+
+def _processors() -> int:
+    """The processors that this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def budget_of(config: pytest.Config) -> float:

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from pytest_gpumatrix.errors import GpuMatrixError
 from pytest_gpumatrix.hardware.sizes import format_size
 from pytest_gpumatrix.portability.tape import Tape
 from pytest_gpumatrix.record.column import Column, SessionFacts
-from pytest_gpumatrix.record.journal import SessionLine
+from pytest_gpumatrix.record.journal import JournalWriter, SessionLine
 from pytest_gpumatrix.record.outcome import Evidence
 from pytest_gpumatrix.record.results import column_file_name
 from pytest_gpumatrix.session.columns import Columns
@@ -24,10 +25,12 @@ from pytest_gpumatrix.session.facts import loaded_versions, session_facts, torch
 from pytest_gpumatrix.session.finish import Ended, finish_session, remove_stale, write_columns
 from pytest_gpumatrix.session.gpu_tests import GpuTest, describe_gpu_tests, read_gpu_tests
 from pytest_gpumatrix.session.launches import EXCHANGE, EXCHANGE_INPUT, read_tapes
-from pytest_gpumatrix.session.machine import Machine
+from pytest_gpumatrix.session.machine import Machine, runs_tests
 from pytest_gpumatrix.session.matrix import Matrix
 from pytest_gpumatrix.session.progress import CompileProgress
 from pytest_gpumatrix.session.recording import Recording
+
+_MOST_UNEXPLAINED_DEATHS = 8  # as many as xdist allows two workers
 
 
 class MatrixController:
@@ -50,6 +53,7 @@ class MatrixController:
         self._facts: SessionFacts = session_facts(columns.running, machine.detection, config.rootpath)
         self._recording: Recording | None = None
         self._budget = budget_of(config)
+        self._deaths = 0
         self._passed = False  # whether pytest's own exit code was 0
         self._ended: Ended | None = None
 
@@ -83,16 +87,18 @@ class MatrixController:
 
     def pytest_sessionstart(self) -> None:
         """Open the journal; a file of the same column from an earlier run would contradict it."""
-        if self._config.option.collectonly:
+        if not runs_tests(self._config):
             return
         running = self._columns.running.device
-        journal = None
+        writer = None
         if self._out is not None:
-            journal = self._out / column_file_name(running, Evidence.NATIVE, "jsonl")
-            compiled = ((device.name, Evidence.COMPILED) for device in self._columns.compiled)
-            remove_stale([(running, Evidence.NATIVE), *compiled], self._out, lambda path: path.unlink(missing_ok=True))
+            try:
+                writer = JournalWriter(self._out / column_file_name(running, Evidence.NATIVE, "jsonl"))
+            except GpuMatrixError as error:
+                raise pytest.UsageError(f"--gpu-matrix-out: {error}") from error
+            remove_stale(running, self._out)
         first = SessionLine(device=running, evidence=Evidence.NATIVE, facts=self._facts)
-        self._recording = Recording(first, journal)
+        self._recording = Recording(first, writer)
         self._config.pluginmanager.register(self._recording, "gpumatrix-recording")
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -109,6 +115,16 @@ class MatrixController:
             self._gpu_tests = read_gpu_tests(described[0]) if described else {}
             self._recording.note_collected(list(ids), self._gpu_tests)
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, error: object | None) -> None:
+        """End a run whose workers die without a test to blame: xdist's own limit is lifted, and would not."""
+        if error is None:
+            return
+        self._deaths += 1
+        blamed = self._recording.crashed if self._recording is not None else 0
+        if self._deaths - blamed > _MOST_UNEXPLAINED_DEATHS:
+            pytest.exit(f"gpumatrix: {self._deaths} xdist workers died, outside of any test: {error}", returncode=1)
+
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Derive the compiled columns, write the files, and make the exit code say what they say."""
@@ -119,9 +135,11 @@ class MatrixController:
         device = self._columns.running.device
         ran = Column(device=device, evidence=Evidence.NATIVE, cells=self._recording.cells(), facts=facts)
         tape = read_tapes(self._exchange)
+        if self._out is not None:
+            write_columns([ran], tape, self._out)  # before anything can go wrong with the compiled ones
         compiled = self._compile(tape, ran) if tape is not None else ()
         if self._out is not None:
-            write_columns((ran, *compiled), tape, self._out)
+            write_columns(compiled, None, self._out)
         self._ended = finish_session(
             ran,
             compiled,
@@ -146,6 +164,7 @@ class MatrixController:
                 ran.facts,
                 budget_seconds=self._budget,
                 progress=progress,
+                fallback=self._exchange / "cache",
             )
         finally:
             progress.close()

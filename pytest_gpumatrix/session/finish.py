@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_gpumatrix.portability.tape import Tape, write_tape
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.column import CPU, Column
-from pytest_gpumatrix.record.junit import write_junit
+from pytest_gpumatrix.record.junit_write import write_junit
 from pytest_gpumatrix.record.outcome import Evidence, Outcome, Standing
 from pytest_gpumatrix.record.results import TAPE_NAME, Results, column_file_name
 from pytest_gpumatrix.render.terminal import render_matrix
@@ -30,6 +30,7 @@ class Ended:
 
     verdict: Verdict
     unfit: tuple[tuple[str, Cell], ...]  # compiled cells that are bad and that nothing expects, with their device
+    bad: tuple[str, ...]  # tests that are bad where they ran
     lost: tuple[str, ...]  # tests of which nobody knows what became
     on_no_device: tuple[str, ...]  # gpu tests that no device of the matrix may run
     hints: tuple[str, ...]
@@ -39,6 +40,10 @@ class Ended:
     def why_red(self) -> Sequence[str]:
         """Why the run is red even where each test that ran passed."""
         reasons = []
+        if self.bad:
+            reasons.append(
+                f"tests that did not pass, whatever pytest's own exit code: {len(self.bad):,} ({self.bad[0]})"
+            )
         if self.unfit:
             devices = ", ".join(sorted({device for device, _ in self.unfit}))
             reasons.append(f"compiled cells that are bad: {len(self.unfit):,} ({devices})")
@@ -90,6 +95,7 @@ def finish_session(
     return Ended(
         verdict=verdict,
         unfit=unfit,
+        bad=tuple(test for test, cell in ran.cells.items() if cell.standing is Standing.BAD),
         lost=tuple(test for test, cell in ran.cells.items() if cell.standing is Standing.UNKNOWN),
         on_no_device=tuple(_on_no_device(ran.cells, gpu_tests, devices)),
         hints=tuple(_hints(ran, gpu_tests, interpreting, devices, out)),
@@ -105,11 +111,11 @@ def write_columns(columns: Iterable[Column], tape: Tape | None, out: Path) -> No
         write_tape(out / TAPE_NAME, tape)
 
 
-def remove_stale(devices: Iterable[tuple[str, Evidence]], out: Path, remove: Callable[[Path], None]) -> None:
-    """Files that this run will write again, and that would contradict it if it died before that."""
-    for device, evidence in devices:
-        remove(out / column_file_name(device, evidence, "xml"))
-    remove(out / TAPE_NAME)
+def remove_stale(device: str, out: Path) -> None:
+    """Remove what a run of this device derived before: its column, and all that came of the tape that it replaces."""
+    compiled = out.glob(f"*.{Evidence.COMPILED.value}.xml")
+    for path in (out / column_file_name(device, Evidence.NATIVE, "xml"), out / TAPE_NAME, *compiled):
+        path.unlink(missing_ok=True)
 
 
 def _on_no_device(cells: Mapping[str, Cell], gpu_tests: Mapping[str, GpuTest], devices: set[str]) -> Iterator[str]:

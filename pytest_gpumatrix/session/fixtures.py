@@ -48,13 +48,13 @@ def gpu_under_test(request: pytest.FixtureRequest) -> GpuUnderTest:
 
 
 class GpuMetric:
-    """Records values of one test. They are compared with the base per device."""
+    """Records values of one test, kept per device in its JUnit and journal."""
 
     def __init__(self, item: pytest.Item) -> None:
         self._metrics = item.stash.setdefault(METRICS, [])
 
     def __call__(self, name: str, value: SupportsFloat, unit: str, better: str = "lower") -> None:
-        """Record one value. What is not one finite number fails the test: it could be compared with nothing."""
+        """Record one value. What is not one finite number fails the test: nothing could be compared with it."""
         if better not in ("lower", "higher"):
             raise ValueError(f'gpu_metric {name!r}: better must be "lower" or "higher", not {better!r}')
         try:

@@ -13,6 +13,7 @@ from pytest_gpumatrix.gate.expectation import expected_failure
 from pytest_gpumatrix.record.atomic import write_atomically
 from pytest_gpumatrix.session.marked import NEED, XFAIL_MARKS
 from pytest_gpumatrix.session.matrix import Matrix
+from pytest_gpumatrix.session.reports import printable
 from pytest_gpumatrix.triage.cause import Category
 
 
@@ -37,7 +38,11 @@ def describe_gpu_tests(
 ) -> dict[str, GpuTest]:
     """The gpu tests among the collected ones."""
     devices = tuple(devices)
-    return {item.nodeid: _describe(item, devices, matrix) for item in items if item.stash.get(NEED, None) is not None}
+    return {
+        printable(item.nodeid): _describe(item, devices, matrix)
+        for item in items
+        if item.stash.get(NEED, None) is not None
+    }
 
 
 def write_gpu_tests(tests: Mapping[str, GpuTest], path: Path) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 
 import pytest
 
-from pytest_gpumatrix.session.machine import machine_of
+from pytest_gpumatrix.errors import GpuMatrixError
+from pytest_gpumatrix.session.machine import Machine, machine_of
 
 VARIABLE = "TRITON_INTERPRET"
 
@@ -21,3 +22,10 @@ def choose_interpreter(config: pytest.Config, environ: MutableMapping[str, str])
         environ.pop(VARIABLE, None)
 
     config.add_cleanup(unset)
+
+
+def refuse_interpreted_gpu(machine: Machine, environ: Mapping[str, str]) -> None:
+    """A kernel that is interpreted did not run on the GPU: its result would be no native one."""
+    if machine.detection.gpus and environ.get(VARIABLE, "").lower() in ("1", "true", "on", "yes", "y"):
+        name = machine.detection.gpus[0].name
+        raise GpuMatrixError(f"{VARIABLE} is set on a machine with a GPU ({name}): unset it, or hide the GPU")

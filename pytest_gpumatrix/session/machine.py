@@ -40,3 +40,9 @@ def worker_id(config: pytest.Config) -> str | None:
     """The xdist worker's name, "gw0", or None outside of workers."""
     workerinput = getattr(config, "workerinput", None)
     return None if workerinput is None else str(workerinput["workerid"])
+
+
+def runs_tests(config: pytest.Config) -> bool:
+    """Whether this session runs its tests, and does not only list them, their fixtures or their setup."""
+    listing = ("collectonly", "setuponly", "setupplan", "showfixtures", "show_fixtures_per_test")
+    return not any(getattr(config.option, name, False) for name in listing)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
@@ -19,20 +18,22 @@ from pytest_gpumatrix.record.journal import (
     StartLine,
     cells_of,
 )
-from pytest_gpumatrix.record.outcome import Evidence
+from pytest_gpumatrix.record.outcome import Evidence, Outcome, Standing
+from pytest_gpumatrix.record.phase import Phase
 from pytest_gpumatrix.session.gpu_tests import GpuTest
-from pytest_gpumatrix.session.reports import collection_error, phase_of
+from pytest_gpumatrix.session.reports import collection_error, phase_of, printable
 
 
 class Recording:
     """The events of the running column, in memory and, where a folder is given, in its journal."""
 
-    def __init__(self, first: SessionLine, journal: Path | None) -> None:
+    def __init__(self, first: SessionLine, writer: JournalWriter | None) -> None:
         self._lines: list[Line] = []
-        self._writer = JournalWriter(journal) if journal is not None else None
+        self._writer = writer
         self._interrupt: str | None = None
         self._uncollected: set[str] = set()
         self.collected = False
+        self.crashed = 0  # tests whose xdist worker died
         self._add(first)
 
     def cells(self) -> Mapping[str, Cell]:
@@ -42,14 +43,20 @@ class Recording:
     def note_collected(self, tests: list[str], gpu_tests: Mapping[str, GpuTest]) -> None:
         """The tests that the session means to run."""
         self.collected = True
-        requirements = {test: gpu_tests[test].requirement if test in gpu_tests else None for test in tests}
+        requirements = {printable(test): gpu_tests[test].requirement if test in gpu_tests else None for test in tests}
         self._add(CollectedLine(tests=requirements))
 
     def end(self, session: pytest.Session, exitstatus: int) -> None:
         """Close the journal. After an internal error the last line is not written: the rest is unknown."""
+        if exitstatus == pytest.ExitCode.TESTS_FAILED and not any(
+            cell.standing is Standing.BAD for cell in self.cells().values()
+        ):
+            # A plugin's own failure, such as coverage below its limit: a report of the tests alone would be green.
+            message = "pytest ended with exit code 1, and no test is to blame"
+            self._add(PhaseLine(phase=Phase(test="pytest", when="session", outcome=Outcome.ERROR, message=message)))
         if exitstatus != pytest.ExitCode.INTERNAL_ERROR:
             stopped = self._interrupt or str(session.shouldfail or session.shouldstop or "") or None
-            self._add(EndLine(stopped=stopped))
+            self._add(EndLine(stopped=stopped, interrupted=self._interrupt is not None))
         if self._writer is not None:
             self._writer.close()
 
@@ -62,17 +69,19 @@ class Recording:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """A test begins; xdist forwards it from the worker."""
-        self._add(StartLine(test=nodeid))
+        self._add(StartLine(test=printable(nodeid)))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A report of a test."""
-        self._add(PhaseLine(phase=phase_of(report)))
+        phase = phase_of(report)
+        self.crashed += phase.outcome is Outcome.CRASHED
+        self._add(PhaseLine(phase=phase))
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """A test has ended."""
-        self._add(FinishLine(test=nodeid))
+        self._add(FinishLine(test=printable(nodeid)))
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Ctrl-C or pytest.exit()."""

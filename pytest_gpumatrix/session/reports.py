@@ -53,13 +53,18 @@ class ReportNotes:
         return report
 
 
+def printable(text: str) -> str:
+    """Text that UTF-8 can hold: a lone surrogate, as of a file name that is no text, becomes its escape."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def phase_of(report: pytest.TestReport) -> Phase:
     """The phase that a report tells of."""
     note = msgspec.convert(getattr(report, _NOTE, {}), ReportNote)
-    message = _message(report)
+    message = printable(_message(report))
     outcome, strict = _outcome(report, note, message)
     return Phase(
-        test=report.nodeid,
+        test=printable(report.nodeid),
         when=str(report.when),
         outcome=outcome,
         subtest=hasattr(report, "context"),
@@ -77,13 +82,13 @@ def collection_error(report: pytest.CollectReport) -> Phase:
     """What could not be collected, as a phase of a test of that name."""
     crash = getattr(report.longrepr, "reprcrash", None)
     lines = [line.removeprefix("E").strip() for line in report.longreprtext.splitlines() if line.strip()]
-    message = str(crash.message) if crash is not None else (lines[-1] if lines else "")
+    message = printable(str(crash.message) if crash is not None else (lines[-1] if lines else ""))
     return Phase(
-        test=report.nodeid or "collection",
+        test=printable(report.nodeid) or "collection",
         when="collect",
         outcome=Outcome.ERROR,
         message=f"collection failed: {message}",
-        details=report.longreprtext[:_DETAILS_LENGTH],
+        details=printable(report.longreprtext)[:_DETAILS_LENGTH],
         cause=classify([FailureText(text=message)]),
     )
 
@@ -130,7 +135,7 @@ def _message(report: pytest.TestReport) -> str:
 
 
 def _details(report: pytest.TestReport) -> str:
-    text = report.longreprtext
+    text = printable(report.longreprtext)
     if len(text) <= _DETAILS_LENGTH:
         return text
     half = _DETAILS_LENGTH // 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from pytest_gpumatrix.errors import GpuMatrixError, InfraError
 from pytest_gpumatrix.session import columns as choose
 from pytest_gpumatrix.session.gating import Gate
+from pytest_gpumatrix.session.interpreter import refuse_interpreted_gpu
 from pytest_gpumatrix.session.machine import Machine, machine_of, worker_id
 from pytest_gpumatrix.session.matrix import Matrix, matrix_of
 
@@ -50,6 +53,7 @@ def _choose(config: pytest.Config) -> tuple[Machine, Matrix, choose.Columns]:
     try:
         machine, matrix = machine_of(config), matrix_of(config)
         _refuse_what_cannot_be_told(config, machine)
+        refuse_interpreted_gpu(machine, os.environ)
         if config.getoption("--gpu-native"):
             return machine, matrix, choose.native_column(machine.detection, matrix.devices)
         return machine, matrix, choose.choose_columns(machine.detection, matrix.devices)
@@ -85,9 +89,8 @@ def _output_folder(config: pytest.Config) -> Path | None:
     folder = config.invocation_params.dir / str(name)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".gpumatrix-probe"
-        probe.touch()
-        probe.unlink()
+        with tempfile.TemporaryFile(dir=folder):
+            pass
     except OSError as error:
         reason = error.strerror or error
         raise pytest.UsageError(f"--gpu-matrix-out: cannot write to {folder}: {reason}") from error

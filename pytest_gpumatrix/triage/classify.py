@@ -82,7 +82,9 @@ def load_rules() -> Sequence[Rule]:
 
 def _exception_text(error: BaseException) -> FailureText:
     kind = type(error)
-    text = f"{kind.__module__}.{kind.__qualname__}: {error}"
+    # A message may hold what UTF-8 cannot: a file name that is no text.
+    message = str(error).encode("utf-8", "backslashreplace").decode("utf-8")
+    text = f"{kind.__module__}.{kind.__qualname__}: {message}"
     asserted = isinstance(error, (AssertionError, pytest.fail.Exception))
     return FailureText(text=text, quotable=asserted and not _raised_by_library(error))
 

@@ -104,6 +104,8 @@ WRONG: list[tuple[str, str | bytes, int, list[str]]] = [
     ("a bad number", DEVICE + "x: " + "9" * 5000, 4, ["cannot be read"]),
     ("two documents", DEVICE + "---\na: 1", 4, ["single document"]),
     ("bad specifier", EXPECTATION.replace("<9.0", "<nine"), 5, ["<nine", ">=8.0,<9.0"]),
+    ("no dot", EXPECTATION.replace("<9.0", ">=90"), 5, [">=90", "9.0"]),
+    ("arbitrary equality", EXPECTATION.replace("<9.0", "===9.0"), 5, ["===9.0", ">=9.0"]),
     ("unknown device", EXPECTATION.replace("'<9.0'", "l40s"), 5, ["'l40s'", "h100"]),
     ("no device", EXPECTATION.replace("'<9.0'", "[]"), 5, ["devices"]),
     ("unknown cause", EXPECTATION.replace("fail}", "fail, cause: bad_luck}"), 5, ["no_kernel_image"]),

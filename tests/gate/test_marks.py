@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_gpumatrix.gate.marks import parse_gpu, parse_gpu_xfail
-from pytest_gpumatrix.gate.requirement import Otherwise, allows
+from pytest_gpumatrix.gate.requirement import Otherwise
+from pytest_gpumatrix.gate.specifier import allows
 from pytest_gpumatrix.hardware.capability import ComputeCapability
 from pytest_gpumatrix.hardware.profile import Feature
 from pytest_gpumatrix.triage.cause import Category

@@ -66,3 +66,10 @@ def test_ten_thousand_tests_fit(project: Project) -> None:
     assert len(matrix) < 40
     assert max(map(len, matrix)) <= 80
     assert any("9,990 passed" in line and "10 failed" in line for line in matrix)
+
+
+def test_compiled_results_of_an_earlier_run_do_not_outlive_its_tape(project: Project) -> None:
+    project.matrix().tests(GPU_TEST).on("h100").recorded()
+    assert (project.path / "out" / "rtx3090.compiled.xml").exists()
+    project.recorded("--gpu-devices=h100")
+    assert not (project.path / "out" / "rtx3090.compiled.xml").exists()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_gpumatrix.session.compiled import cache_folder
 from tests.project import Project
 
 MIXED = """
@@ -139,10 +140,44 @@ class TestA(unittest.TestCase):
         source = "def test_property(record_property):\n    record_property('p', object())\n"
         source += "\n".join(f"def test_{i}(): ..." for i in range(4))
         result = project.tests(source).recorded("-n", "2")
-        assert result.ret != 0
+        assert result.ret != 0  # 3 where xdist finds no worker left
         outcomes = project.outcomes("cpu")
         assert len(outcomes) == 5
         assert outcomes["test_property"] in ("crashed", "unknown")
+        assert project.report("out")[0] != 0
+
+    @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
+    def test_a_message_that_is_no_text(
+        self, project: Project, workers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("PYTHONIOENCODING", "utf-8:backslashreplace")
+        source = 'import os\ndef test_name(): raise FileNotFoundError(os.fsdecode(b"caf\\xe9"))\ndef test_other(): ...'
+        assert project.tests(source).recorded(*workers).ret == 1
+        assert project.outcomes("cpu")["test_other"] == "passed"
+        assert project.outcomes("cpu")["test_name"] in ("failed", "crashed")  # xdist itself dies of it
+        if not workers:
+            assert "caf\\udce9" in project.cells("cpu")["test_name"].message
+
+    def test_an_exit_code_that_hides_a_failure(self, project: Project) -> None:
+        source = "import pytest\ndef test_a(): assert False\ndef test_b(): pytest.exit('done', returncode=0)"
+        assert project.tests(source).recorded().ret == 1
+
+    def test_an_exit_code_that_no_test_explains(self, project: Project) -> None:
+        """As a plugin that holds coverage against a limit ends a run."""
+        project.pytester.makeconftest("def pytest_sessionfinish(session): session.testsfailed = 0")
+        project.pytester.makeconftest(
+            "import pytest\n@pytest.hookimpl(wrapper=True)\ndef pytest_runtestloop(session):\n"
+            "    answer = yield\n    session.testsfailed += 1\n    return answer"
+        )
+        assert project.tests("def test_a(): ...").recorded().ret == 1
+        code, report = project.report("out")
+        assert code == 1
+        assert [change["test"] for change in report["changes"]] == ["pytest"]
+
+    def test_workers_that_die_before_any_test_end_the_run(self, project: Project) -> None:
+        result = project.tests("import os\nif 'PYTEST_XDIST_WORKER' in os.environ: os._exit(1)").recorded("-n", "2")
+        assert result.ret == 1
+        assert "xdist workers died, outside of any test" in result.stdout.str() + result.stderr.str()
 
     def test_a_worker_that_dies(self, project: Project) -> None:
         source = (
@@ -172,13 +207,13 @@ class TestA(unittest.TestCase):
         assert project.outcomes("cpu") == {"test_a": "passed", "test_b": "failed", "test_c": "not-run"}
         assert "stopping after 1 failures" in project.cells("cpu")["test_c"].message
 
-    def test_an_interrupted_run(self, project: Project) -> None:
-        source = "def test_a(): ...\ndef test_b(): raise KeyboardInterrupt\ndef test_c(): ..."
+    @pytest.mark.parametrize("how", ["raise KeyboardInterrupt", "pytest.exit('enough')"])
+    def test_an_interrupted_run_blames_no_test(self, project: Project, how: str) -> None:
+        source = f"import pytest\ndef test_a(): ...\ndef test_b(): {how}\ndef test_c(): ..."
         assert project.tests(source).recorded().ret == 2
-        outcomes = project.outcomes("cpu")
-        assert outcomes["test_a"] == "passed"
-        assert outcomes["test_b"] != "passed"
-        assert outcomes["test_c"] == "not-run"
+        assert project.outcomes("cpu") == {"test_a": "passed", "test_b": "unknown", "test_c": "unknown"}
+        assert "interrupted while it ran" in project.cells("cpu")["test_b"].message
+        assert project.report("out")[0] == 3
 
     def test_an_internal_error_leaves_the_rest_unknown(self, project: Project) -> None:
         project.pytester.makeconftest(
@@ -221,8 +256,9 @@ class TestBesideOtherOptions:
         assert run("--lf", "--gpu-matrix", "--gpu-matrix-out=out").ret == 1
         assert project.outcomes("cpu") == {"test_b": "failed"}
 
-    def test_collect_only_writes_nothing(self, project: Project) -> None:
-        result = project.tests(self.SOURCE).recorded("--co")
+    @pytest.mark.parametrize("option", ["--co", "--setup-plan", "--setup-only", "--fixtures", "--fixtures-per-test"])
+    def test_what_runs_no_test_writes_nothing(self, project: Project, option: str) -> None:
+        result = project.tests(self.SOURCE).recorded(option)
         assert result.ret == 0
         assert list((project.path / "out").iterdir()) == []
 
@@ -262,6 +298,38 @@ class TestBadInput:
         result = project.matrix("version: 1\ndevices: {h100: {profil: h100-sxm}}").tests("def test_a(): ...").recorded()
         assert result.ret == 4
         result.stderr.fnmatch_lines(["*gpumatrix.yml:2*unknown key 'profil'*"])
+
+    def test_two_runs_at_once_into_one_folder(self, project: Project) -> None:
+        source = """
+import subprocess, sys
+def test_other_run():
+    options = ["-p", "no:cacheprovider", "--gpu-matrix", "--gpu-matrix-out=out", "-k", "no"]
+    command = [sys.executable, "-m", "pytest", *options]
+    answer = subprocess.run(command, capture_output=True, text=True)
+    assert answer.returncode == 4
+    assert "another run is writing it" in answer.stderr
+def test_no(): ...
+"""
+        assert project.tests(source).recorded().ret == 0
+        assert project.outcomes("cpu") == {"test_other_run": "passed", "test_no": "passed"}
+
+    def test_an_interpreter_on_a_gpu(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("TRITON_INTERPRET", "1")
+        result = project.matrix().tests("def test_a(): ...").on("h100").recorded()
+        assert result.ret == 4
+        result.stderr.fnmatch_lines(["*TRITON_INTERPRET is set on a machine with a GPU (NVIDIA H100 80GB HBM3)*"])
+
+    def test_a_user_without_a_home(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        fallback = project.path / "fallback"
+        assert cache_folder({"GPUMATRIX_CACHE_DIR": "own", "XDG_CACHE_HOME": "xdg"}, fallback) == Path("own")
+        assert cache_folder({"XDG_CACHE_HOME": "xdg"}, fallback) == Path("xdg/gpumatrix")
+        assert cache_folder({}, fallback).name == "gpumatrix"
+
+        def no_home() -> Path:
+            raise RuntimeError("Could not determine home directory.")
+
+        monkeypatch.setattr(Path, "home", no_home)
+        assert cache_folder({}, fallback) == fallback
 
 
 class TestNative:

@@ -12,7 +12,8 @@ from pytest_gpumatrix.errors import CutOff, GpuMatrixError
 from pytest_gpumatrix.hardware.capability import ComputeCapability
 from pytest_gpumatrix.record.cell import Cell, Metric
 from pytest_gpumatrix.record.column import Column, SessionFacts
-from pytest_gpumatrix.record.junit import node_id, read_junit, write_junit
+from pytest_gpumatrix.record.junit_read import node_id, read_junit
+from pytest_gpumatrix.record.junit_write import write_junit
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
 from pytest_gpumatrix.triage.cause import Category, Cause
 
@@ -183,6 +184,8 @@ BOMB = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><testsuites>&b;</test
         ("<testsuites></testsuite>", "mismatched tag"),
         ("<testsuites>&undefined;</testsuites>", "undefined entity"),
         (b"<testsuites>\xff\xfe</testsuites>", "not well-formed"),
+        ('<?xml version="1.0" encoding="klingon"?><testsuites/>', "klingon|unknown encoding"),
+        ("<testsuite>" * 3000 + "</testsuite>" * 3000, "nested more than 100 deep"),
         (
             '<testsuite><properties><property name="gpumatrix_device" value="rtx3090"/></properties></testsuite>',
             "says h100, its property gpumatrix_device says rtx3090",
@@ -223,3 +226,20 @@ def test_writing_fails_whole(tmp_path: Path) -> None:
         write_junit(column(bad), path)
     assert path.read_text() == "before"
     assert [entry.name for entry in tmp_path.iterdir()] == ["h100.native.xml"]
+
+
+def test_a_property_cannot_turn_a_failure_into_a_pass(tmp_path: Path) -> None:
+    path = tmp_path / "h100.xml"
+    properties = '<properties><property name="gpumatrix_outcome" value="passed"/></properties>'
+    path.write_text(
+        f'<testsuite><testcase classname="a" name="t">{properties}<failure message="boom"/></testcase></testsuite>'
+    )
+    (found,) = read_junit(path, device="h100", evidence=Evidence.NATIVE).cells.values()
+    assert (found.outcome, found.message) == (Outcome.FAILED, "boom")
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "h100.xml"
+    path.symlink_to(tmp_path)
+    with pytest.raises(GpuMatrixError, match=r"h100\.xml: cannot be read"):
+        read_junit(path, device="h100", evidence=Evidence.NATIVE)

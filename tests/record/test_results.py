@@ -10,7 +10,7 @@ from pytest_gpumatrix.errors import GpuMatrixError
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.column import Column, SessionFacts
 from pytest_gpumatrix.record.journal import CollectedLine, JournalWriter, SessionLine, StartLine
-from pytest_gpumatrix.record.junit import write_junit
+from pytest_gpumatrix.record.junit_write import write_junit
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
 from pytest_gpumatrix.record.results import read_results
 

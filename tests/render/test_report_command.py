@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_gpumatrix.cli import main
-from pytest_gpumatrix.record.junit import write_junit
+from pytest_gpumatrix.record.junit_write import write_junit
 from tests.verdict.runs import run
 
 CONFIG = "version: 1\ndevices:\n  h100: {profile: h100-sxm}\n  rtx3090: {profile: rtx-3090}\n"

@@ -181,3 +181,15 @@ def test_presets_of_the_command_line_are_those_that_there_are() -> None:
     from trainer.presets import PRESETS
 
     assert set(_PRESETS) == {"auto", *PRESETS}
+
+
+@pytest.mark.parametrize("option", [("--seed", "99999999999999999999999"), ("--pattern", "/etc/*"), ("--pattern", "")])
+def test_what_pytorch_or_a_glob_would_refuse_is_refused_first(
+    option: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "run.jsonl"
+    with pytest.raises(SystemExit) as ended:
+        main([*SMALL, *option, "--log", str(log)])
+    assert ended.value.code == 2
+    assert option[0] in capsys.readouterr().err
+    assert not log.exists()

@@ -1,10 +1,9 @@
-"""A column as JUnit XML with properties: what crosses machines. Written for any tool, read from any pytest."""
+"""JUnit XML of this project or of any other pytest -> a column."""
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,27 +13,14 @@ from junitparser.junitparser import JUnitXml
 
 from pytest_gpumatrix.errors import GpuMatrixError
 from pytest_gpumatrix.hardware.capability import ComputeCapability
-from pytest_gpumatrix.record.atomic import write_atomically
 from pytest_gpumatrix.record.cell import Cell, Metric
 from pytest_gpumatrix.record.column import Column, SessionFacts
-from pytest_gpumatrix.record.outcome import Evidence, Outcome, Standing
+from pytest_gpumatrix.record.junit_write import FACTS, STRICT_XPASS
+from pytest_gpumatrix.record.outcome import Evidence, Outcome, Standing, standing
 from pytest_gpumatrix.record.xml_guard import read_guarded
 from pytest_gpumatrix.triage.cause import Category, Cause
 
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_STRICT_XPASS = "[XPASS(strict)]"
-_FACTS = ("gpu_name", "gpu_uuid", "driver_version", "commit")
-
-
-def write_junit(column: Column, path: Path) -> None:
-    """Write a column; the file appears whole or not at all."""
-    suite = xunit2.TestSuite("gpumatrix")
-    for name, value in _suite_properties(column).items():
-        suite.add_property(name, _xml_text(value))
-    suite.add_testcases([_case(cell, column) for cell in column.cells.values()])
-    document = xunit2.JUnitXml("gpumatrix")
-    document.add_testsuite(suite)
-    write_atomically(path, document.tostring())
+_OUTCOMES = {item.value: item for item in Outcome}
 
 
 def read_junit(path: Path, *, device: str, evidence: Evidence) -> Column:
@@ -64,20 +50,6 @@ def worse(one: Cell, other: Cell) -> Cell:
     return min(one, other, key=lambda cell: order.index(cell.standing))
 
 
-def _suite_properties(column: Column) -> Mapping[str, str]:
-    facts = column.facts
-    known: dict[str, Any] = {
-        "gpumatrix_schema": 1,
-        "gpumatrix_device": column.device,
-        "gpumatrix_evidence": column.evidence.value,
-        **{name: getattr(facts, name) for name in _FACTS},
-        "gpu_compute_capability": facts.gpu_compute_capability,
-        "commit_dirty": None if facts.dirty is None else str(facts.dirty).lower(),
-        **{f"version_{name}": version for name, version in facts.versions.items()},
-    }
-    return {name: str(value) for name, value in known.items() if value is not None}
-
-
 def _facts(properties: Mapping[str, str], path: Path) -> SessionFacts:
     capability = properties.get("gpu_compute_capability")
     try:
@@ -86,7 +58,7 @@ def _facts(properties: Mapping[str, str], path: Path) -> SessionFacts:
         raise GpuMatrixError(f"{path}: property gpu_compute_capability: {error}") from error
     dirty = properties.get("commit_dirty")
     return SessionFacts(
-        **{name: properties.get(name) for name in _FACTS},
+        **{name: properties.get(name) for name in FACTS},
         gpu_compute_capability=parsed,
         dirty=None if dirty is None else dirty == "true",
         versions={
@@ -95,76 +67,15 @@ def _facts(properties: Mapping[str, str], path: Path) -> SessionFacts:
     )
 
 
-def _case(cell: Cell, column: Column) -> xunit2.TestCase:
-    file, _, inner = cell.test.partition("::")
-    parents, name = _split(inner or file)
-    dotted = file.removesuffix(".py").replace("/", ".") if inner else ""
-    classname = ".".join(part for part in (dotted, *parents) if part)
-    case = xunit2.TestCase(_xml_text(name), _xml_text(classname), cell.duration)
-    for key, value in _case_properties(cell, column):
-        case.add_property(key, _xml_text(value))
-    if (result := _result(cell)) is not None:
-        case.result = [result]
-    return case
-
-
-def _case_properties(cell: Cell, column: Column) -> Iterable[tuple[str, str]]:
-    facts = column.facts
-    known: dict[str, Any] = {
-        "gpumatrix_nodeid": cell.test,
-        "gpumatrix_device": column.device,
-        "gpumatrix_outcome": cell.outcome.value,
-        "gpumatrix_evidence": cell.evidence.value,
-        "gpumatrix_requirement": cell.requirement,
-        "gpumatrix_reruns": cell.reruns or None,
-        "gpu_name": facts.gpu_name,
-        "gpu_compute_capability": facts.gpu_compute_capability,
-        "driver_version": facts.driver_version,
-    }
-    if cell.cause is not None:
-        known |= {
-            "gpumatrix_cause": cell.cause.category.value,
-            "gpumatrix_cause_evidence": cell.cause.evidence,
-            "gpumatrix_cause_action": cell.cause.action,
-            "gpumatrix_cause_rule": cell.cause.rule,
-        }
-    yield from ((name, str(value)) for name, value in known.items() if value is not None)
-    for metric in cell.metrics:
-        fields = {"name": metric.name, "value": metric.value, "unit": metric.unit, "better": metric.better}
-        yield "gpumatrix_metric", json.dumps(fields, allow_nan=False)
-
-
-def _result(cell: Cell) -> Failure | Error | Skipped | None:
-    message = cell.message
-    match cell.outcome:
-        case Outcome.PASSED:
-            return None
-        case Outcome.XPASSED if not cell.strict:
-            return None
-        case Outcome.XPASSED:
-            result: Any = Failure(_xml_text(f"{_STRICT_XPASS} {message.removeprefix(_STRICT_XPASS).strip()}"))
-        case Outcome.FAILED:
-            result = Failure(_xml_text(message))
-        case Outcome.ERROR | Outcome.CRASHED | Outcome.TIMEOUT | Outcome.UNKNOWN:
-            result = Error(_xml_text(f"{cell.outcome.value}: {message}"))
-        case _:
-            result = Skipped(_xml_text(message or cell.outcome.value), "pytest." + _skip_type(cell.outcome))
-    if cell.details:
-        result.text = _xml_text(cell.details)
-    return result  # type: ignore[no-any-return]  # junitparser is untyped
-
-
-def _skip_type(outcome: Outcome) -> str:
-    return {Outcome.XFAILED: "xfail", Outcome.SKIPPED: "skip"}.get(outcome, outcome.value)
-
-
 def _cell(case: Any, evidence: Evidence) -> Cell:
     properties = {str(item.name): str(item.value) for item in case.properties()}
     outcome, strict, message, details = _read_result(case)
-    recorded = properties.get("gpumatrix_outcome")
-    if recorded is not None and recorded in {item.value for item in Outcome}:
-        outcome = Outcome(recorded)
-        message = message.removeprefix(f"{recorded}: ")
+    recorded = _OUTCOMES.get(properties.get("gpumatrix_outcome", ""), outcome)
+    # A property may say more than the result does, but not turn a failure into anything better.
+    harmless = standing(recorded, strict=strict) in (Standing.GOOD, Standing.NEUTRAL)
+    if not (harmless and standing(outcome, strict=strict) is Standing.BAD):
+        outcome = recorded
+        message = message.removeprefix(f"{recorded.value}: ")
     return Cell(
         test=properties.get("gpumatrix_nodeid") or node_id(case.classname, case.name, case._elem.get("file")),
         outcome=outcome,
@@ -188,7 +99,7 @@ def _read_result(case: Any) -> tuple[Outcome, bool, str, str]:
         if result is None:
             continue
         message, details = str(result.message or ""), str(result.text or "")
-        if outcome is Outcome.FAILED and (message or details).startswith(_STRICT_XPASS):
+        if outcome is Outcome.FAILED and (message or details).startswith(STRICT_XPASS):
             return Outcome.XPASSED, True, message, details
         if outcome is Outcome.SKIPPED and result.type == "pytest.xfail":
             return Outcome.XFAILED, False, message, details
@@ -244,13 +155,6 @@ def _flat(suites: Iterable[Any]) -> Iterable[Any]:
         yield from _flat(suite.testsuites())
 
 
-def _split(inner: str) -> tuple[list[str], str]:
-    """Classes and name of a node id's inner part; a parameter may hold "::" itself."""
-    before, bracket, parameters = inner.partition("[")
-    *parents, name = before.split("::")
-    return parents, name + bracket + parameters
-
-
 def _seconds(text: str | None) -> float:
     try:
         value = float((text or "0").replace(",", ""))
@@ -261,8 +165,3 @@ def _seconds(text: str | None) -> float:
 
 def _whole(text: str | None) -> int:
     return int(text) if text and text.isdecimal() else 0
-
-
-def _xml_text(text: str) -> str:
-    """Text with the characters that XML 1.0 cannot hold written as escapes."""
-    return _NOT_XML.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
