@@ -15,7 +15,7 @@ from pytest_gpumatrix.portability.compile_job import Compiled, Job, Status
 from pytest_gpumatrix.portability.launch import CudaProgram
 from pytest_gpumatrix.record.atomic import write_atomically
 
-_FORMAT = 1  # raised when the meaning of Compiled, or of a job's key, changes
+FORMAT = 2  # raised when the meaning of Compiled, or of a job's key, or how a job is compiled changes
 _LASTING = frozenset({Status.COMPILED, Status.REFUSED})  # the others may go better next time
 _COMPILERS = ("triton", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12", "nvidia-nvjitlink")
 # Variables that Triton's compiler reads (triton/knobs.py, and getCacheInvalidatingEnvVars in its C++ sources).
@@ -39,6 +39,7 @@ class CompileCache:
     def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
         self._folder = folder
         self._compiler = compiler_version(environ)
+        self.failure: OSError | None = None  # the first result that could not be written; none is tried after it
 
     def get(self, job: Job) -> Compiled | None:
         """What came of the job before; None if that is not known. A file that cannot be read is as good as none."""
@@ -48,11 +49,15 @@ class CompileCache:
             return None
 
     def put(self, job: Job, compiled: Compiled) -> None:
-        """Keep what came of a job, if it would come out the same again."""
-        if compiled.status in _LASTING and not _includes_files(job):
-            path = self._path(job)
+        """Keep what came of a job, if it would come out the same again. See ``failure`` for whether it is kept."""
+        if self.failure is not None or compiled.status not in _LASTING or not _is_told_by_its_key(job):
+            return
+        path = self._path(job)
+        try:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, msgspec.json.encode(compiled))
+        except OSError as error:
+            self.failure = error
 
     def _path(self, job: Job) -> Path:
         name = hashlib.sha256(f"{job.key} {self._compiler}".encode()).hexdigest()
@@ -66,7 +71,7 @@ def compiler_version(environ: Mapping[str, str]) -> str:
         for name, value in environ.items()
         if name.startswith(_COMPILER_VARIABLES) and name not in _NO_MATTER
     )
-    parts = [str(_FORMAT), str(sys.version_info[:2]), *_installed(), *_triton_build(), *settings]
+    parts = [str(FORMAT), sys.version, *_installed(), *_triton_build(), *settings]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -87,8 +92,9 @@ def _triton_build() -> Iterator[str]:
             yield f"{library.name} {stat.st_size} {stat.st_mtime_ns}"
 
 
-def _includes_files(job: Job) -> bool:
-    """A CUDA program may include headers, which its key does not know."""
-    return isinstance(job.kernel, CudaProgram) and (
-        "#include" in job.kernel.source or "pre_include" in job.kernel.options
-    )
+def _is_told_by_its_key(job: Job) -> bool:
+    """Whether nothing else decides: no header that a CUDA program includes, no value that a kernel reads."""
+    kernel = job.kernel
+    if isinstance(kernel, CudaProgram):
+        return "#include" not in kernel.source and "pre_include" not in kernel.options
+    return kernel.lasting

@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from pytest_gpumatrix.portability.binary import Binary
 from pytest_gpumatrix.portability.compile_job import Compiled, Status
+from pytest_gpumatrix.portability.cubin import KernelFigures, read_cubin
 from pytest_gpumatrix.portability.launch import CudaProgram
 from pytest_gpumatrix.portability.values import decode
 
@@ -18,8 +20,7 @@ _ANY_ERROR = re.compile(r"^.*\berror\b.*$", re.MULTILINE)
 def compile_cuda(program: CudaProgram, arch: str, started: Callable[[], None]) -> Compiled:
     """Compile to machine code for "sm_86", "sm_90a" and the like; needs no GPU and no driver.
 
-    The assembler itself holds static shared memory against its limit (48 KiB on every architecture). How many
-    registers and how much shared memory the code takes is not read from it.
+    The assembler itself holds static shared memory against its limit (48 KiB on every architecture).
     """
     core = _cuda_core()
     options = {name: decode(value, _no_functions) for name, value in program.options.items()}
@@ -27,12 +28,21 @@ def compile_cuda(program: CudaProgram, arch: str, started: Callable[[], None]) -
     prepared = core.Program(program.source, program.code_type, core.ProgramOptions(**options))
     started()
     try:
-        prepared.compile("cubin", program.name_expressions)
+        code = prepared.compile("cubin", program.name_expressions).code
     except Exception as error:  # noqa: BLE001 - cuda-core has no public class for the compiler's refusal
         if type(error).__name__ not in ("NVRTCError", "nvJitLinkError"):
             return Compiled(status=Status.UNKNOWN, message=f"not compiled: {type(error).__name__}: {error}"[:300])
         return Compiled(status=Status.REFUSED, message=_sentence(str(error)))
-    return Compiled(status=Status.COMPILED)
+    return Compiled(status=Status.COMPILED, kernels=_figures(code, arch))
+
+
+def _figures(cubin: object, arch: str) -> dict[str, KernelFigures] | None:
+    if not isinstance(cubin, bytes):
+        return None
+    try:
+        return dict(read_cubin(cubin, Binary.parse(arch, ptx=False).capability))
+    except ValueError:  # launches of it are unknown then, and say so
+        return None
 
 
 def _cuda_core() -> Any:

@@ -6,6 +6,7 @@ from enum import Enum
 
 import msgspec
 
+from pytest_gpumatrix.portability.cubin import KernelFigures
 from pytest_gpumatrix.portability.launch import CudaProgram, Kernel, digest
 
 
@@ -29,7 +30,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         """A name for equal jobs: how a CUDA program is launched does not change what is compiled."""
         kernel = self.kernel
         if isinstance(kernel, CudaProgram):
-            kernel = msgspec.structs.replace(kernel, threads=None, dynamic_shared_memory=None, follows_device=False)
+            kernel = msgspec.structs.replace(kernel, launch=None, follows_device=False)
         return digest((kernel, self.arch))
 
 
@@ -42,6 +43,7 @@ class Compiled(msgspec.Struct, frozen=True, kw_only=True):
     shared_memory: int | None = None  # bytes per block that a launch asks for
     threads: int | None = None  # per block
     tensor_memory: int | None = None  # columns
+    kernels: dict[str, KernelFigures] | None = None  # of a CUDA program, by mangled name
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True, tag_field="answer", tag="started"):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from pytest_gpumatrix.portability.compile_job import Compiled, Status
 from pytest_gpumatrix.portability.launch import TritonKernel
 from pytest_gpumatrix.portability.rebuild import find_jit_function
+from pytest_gpumatrix.portability.target_driver import driving
 from pytest_gpumatrix.portability.values import decode
 
 WARP_SIZE = 32
@@ -41,8 +44,11 @@ def compile_triton(kernel: TritonKernel, arch: str, rootdir: Path, started: Call
     signature = {name: _as_tuples(kind) for name, kind in kernel.signature.items()}
     attributes = dict(kernel.attributes)
     source = _source_class(function)(function, signature, constants, attributes)
+    # Triton's own cache follows fewer names than ours.
+    always = contextlib.nullcontext() if kernel.lasting else _without_tritons_cache()
     try:
-        metadata = triton.compile(source, target=target, options=options).metadata
+        with driving(target), always:
+            metadata = triton.compile(source, target=target, options=options).metadata
     except Exception as error:  # noqa: BLE001 - sorted out there; what is not the compiler's is unknown
         return _refusal(error)
     return Compiled(
@@ -51,6 +57,19 @@ def compile_triton(kernel: TritonKernel, arch: str, rootdir: Path, started: Call
         threads=metadata.num_warps * WARP_SIZE,
         tensor_memory=getattr(metadata, "tmem_size", None),
     )
+
+
+@contextlib.contextmanager
+def _without_tritons_cache() -> Iterator[None]:
+    before = os.environ.get("TRITON_ALWAYS_COMPILE")
+    os.environ["TRITON_ALWAYS_COMPILE"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["TRITON_ALWAYS_COMPILE"]
+        else:
+            os.environ["TRITON_ALWAYS_COMPILE"] = before
 
 
 def _refusal(error: Exception) -> Compiled:

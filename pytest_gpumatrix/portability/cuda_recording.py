@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pytest_gpumatrix.hardware.capability import ComputeCapability
-from pytest_gpumatrix.portability.launch import CudaProgram, FunctionReference
+from pytest_gpumatrix.portability.binary import Binary
+from pytest_gpumatrix.portability.launch import CudaLaunch, CudaProgram, FunctionReference
 from pytest_gpumatrix.portability.patches import Patches
 from pytest_gpumatrix.portability.values import CannotEncodeError, encode
 
@@ -97,36 +99,56 @@ class CudaRecording:
             code_type=code_type.lower(),
             target_type=target_type.lower(),
             arch=arch or "",
-            follows_device=arch is None or (self._capability is not None and arch == self._capability.sm),
+            follows_device=arch is None or self._is_of_this_gpu(arch),
             options=set_options,
             name_expressions=name_expressions,
             obstacle=f"cannot be rebuilt: {obstacle}" if obstacle else None,
         )
+
+    def _is_of_this_gpu(self, arch: str) -> bool:
+        """Whether it is how a program would write this GPU's architecture: "sm_90" or "compute_90"."""
+        try:
+            binary = Binary.parse(arch, ptx=False)
+        except ValueError:
+            return False
+        return binary.capability == self._capability and not binary.suffix
 
     def _recording_launch(self, original: Callable[..., Any]) -> Callable[..., Any]:
         recorder = self._recorder
 
         @functools.wraps(original)
         def launch(stream: Any, config: Any, kernel: Any, *args: Any) -> Any:
-            if recorder.test is not None:
+            if recorder.test is None:
+                return original(stream, config, kernel, *args)
+            raised = True
+            try:
+                result = original(stream, config, kernel, *args)
+                raised = False
+            finally:
                 with recorder.guarded("a launch through cuda-core"):
-                    self._note_launch(config, kernel)
-            return original(stream, config, kernel, *args)
+                    self._note_launch(config, kernel, raised=raised)
+            return result
 
         return launch
 
-    def _note_launch(self, config: Any, kernel: Any) -> None:
-        block = config.block if isinstance(config.block, tuple) else (config.block,)
-        threads = functools.reduce(lambda product, size: product * size, block, 1)
-        key = (int(kernel.handle), threads, config.shmem_size)
+    def _note_launch(self, config: Any, kernel: Any, *, raised: bool) -> None:
+        cluster = _product(config.cluster)
+        launch = CudaLaunch(
+            kernel=_name_of(kernel),
+            threads=_product(config.block),
+            dynamic_shared_memory=int(config.shmem_size or 0),
+            blocks=_product(config.grid) * cluster,  # cuda-core's grid is one of clusters where there are any
+            blocks_per_cluster=cluster,
+            cooperative=bool(getattr(config, "is_cooperative", False)),
+        )
+        key = (int(kernel.handle), launch, raised)
         if key in self._recorder.seen_objects:
             return
         library = _library_of(kernel)
         program = next((made_of for code, made_of in self._programs if int(code.handle) == library), None)
         if program is None:
             raise LookupError("its kernel was not compiled by cuda.core.Program in this process")
-        described = msgspec.structs.replace(program, threads=threads, dynamic_shared_memory=int(config.shmem_size or 0))
-        self._recorder.note(described, config.grid)
+        self._recorder.note(msgspec.structs.replace(program, launch=launch), config.grid, raised=raised)
         self._recorder.seen_objects[key] = kernel
 
 
@@ -137,6 +159,20 @@ def _name(code: Any, given: str | None) -> str:
     _, found, rest = str(code).partition("__global__")
     match = re.search(r"(\w+)\s*\(", re.sub(r"__\w+__\s*\([^)]*\)", "", rest[:1000]))  # without __launch_bounds__(...)
     return match[1] if found and match else _DEFAULT_NAME
+
+
+def _product(sizes: Any) -> int:
+    """Of the sizes in each dimension; there may be one alone, or none."""
+    return math.prod(sizes) if isinstance(sizes, tuple) else int(sizes or 1)
+
+
+def _name_of(kernel: Any) -> str | None:
+    from cuda.bindings import driver
+
+    if not hasattr(driver, "cuKernelGetName"):  # before CUDA 12.3
+        return None
+    status, name = driver.cuKernelGetName(kernel.handle)
+    return name.decode() if status == driver.CUresult.CUDA_SUCCESS else None
 
 
 def _library_of(kernel: Any) -> int:

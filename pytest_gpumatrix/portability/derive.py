@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_gpumatrix.portability.judge import Fit, Judgement, judge_launches
+from pytest_gpumatrix.portability.judge import judge_launches
+from pytest_gpumatrix.portability.judgement import Fit, Judgement
 from pytest_gpumatrix.portability.launch import Launch
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.outcome import Evidence, Outcome

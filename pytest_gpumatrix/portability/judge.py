@@ -3,35 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import Enum
 
 from pytest_gpumatrix.hardware.profile import Profile
 from pytest_gpumatrix.portability.binary import Binary
+from pytest_gpumatrix.portability.block_limits import judge_cuda, judge_triton
 from pytest_gpumatrix.portability.compile_job import Compiled, Job, Status
+from pytest_gpumatrix.portability.judgement import FITS, Fit, Judgement
 from pytest_gpumatrix.portability.launch import CudaProgram, Kernel, Launch
-
-_TENSOR_MEMORY_COLUMNS = 512  # of an SM, on every device that has it. Source: PTX ISA, "Tensor Memory Addressing"
-
-
-class Fit(str, Enum):
-    """Whether a launch would run on a device."""
-
-    FITS = "fits"
-    FAILS = "fails"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Judgement:
-    """Whether a kernel would run on a device, and why not."""
-
-    fit: Fit
-    reason: str = ""  # of what does not fit, or is not known
-    tuner_survives: bool = False  # Triton's autotuner passes over this failure to another configuration
-
-
-_FITS = Judgement(fit=Fit.FITS)
 
 
 def job_for(kernel: Kernel, profile: Profile) -> Job | Judgement:
@@ -66,8 +44,9 @@ def judge(kernel: Kernel, compiled: Compiled, profile: Profile, known: Sequence[
     if compiled.status is not Status.COMPILED:
         survives = compiled.status is Status.REFUSED and compiled.tuner_survives
         return Judgement(fit=Fit.FAILS, reason=compiled.message, tuner_survives=survives)
-    excess = _excess(kernel, compiled, profile, known)
-    return _FITS if excess is None else Judgement(fit=Fit.FAILS, reason=excess, tuner_survives=True)
+    if not isinstance(kernel, CudaProgram):
+        return judge_triton(compiled, profile, known)
+    return FITS if kernel.launch is None else judge_cuda(kernel.launch, compiled.kernels, profile, known)
 
 
 def judge_launches(launches: Sequence[tuple[Launch, Judgement]]) -> list[tuple[Launch, Judgement]]:
@@ -96,7 +75,7 @@ def _judge_group(members: Sequence[tuple[Launch, Judgement]]) -> Judgement:
     if unknown is not None:  # it might end the tuning
         return unknown
     if len(failing) < len(kept):
-        return _FITS
+        return FITS
     if not failing or any(found.fit is not Fit.FAILS for found in pruned):
         return Judgement(
             fit=Fit.UNKNOWN,
@@ -114,28 +93,6 @@ def _if_rebuilt(compiled: Compiled, profile: Profile) -> str:
             return f"rebuilding for {sm} fails too: {compiled.message}"
         case Status.UNKNOWN:
             return f"whether it would build for {sm} is not known: {compiled.message}"
-
-
-def _excess(kernel: Kernel, compiled: Compiled, profile: Profile, known: Sequence[Profile]) -> str | None:
-    """Which limit of one block the launch is over, or None. Exactly the limit is within it."""
-    limits = profile.limits
-    shared, threads = compiled.shared_memory, compiled.threads
-    if isinstance(kernel, CudaProgram):
-        shared, threads = kernel.dynamic_shared_memory, kernel.threads
-    if shared is not None and shared > limits.shared_memory_per_block:
-        reason = (
-            f"needs {shared:,} B of shared memory per block, {profile.name} has {limits.shared_memory_per_block:,} B"
-        )
-        return f"{reason}, and no known GPU has that much" if not _any_has(known, shared) else reason
-    if threads is not None and threads > limits.threads_per_block:
-        return f"needs {threads:,} threads per block, {profile.name} takes {limits.threads_per_block:,}"
-    if (compiled.tensor_memory or 0) > _TENSOR_MEMORY_COLUMNS:
-        return f"needs {compiled.tensor_memory:,} columns of tensor memory, an SM has {_TENSOR_MEMORY_COLUMNS}"
-    return None
-
-
-def _any_has(known: Sequence[Profile], shared: int) -> bool:
-    return any(profile.limits.shared_memory_per_block >= shared for profile in known)
 
 
 def _binary_of(program: CudaProgram) -> Binary:

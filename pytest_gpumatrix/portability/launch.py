@@ -14,7 +14,9 @@ class FunctionReference(msgspec.Struct, frozen=True, kw_only=True):
     module: str  # as it was imported
     qualname: str
     file: str  # relative to the rootdir if it is inside, else absolute
+    line: int  # of its first decorator, or of its def
     source_hash: str  # see sources.source_hash
+    complete: bool = True  # whether the hash covers all that the function may reach
 
 
 class TritonKernel(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="triton"):
@@ -30,11 +32,23 @@ class TritonKernel(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", 
     attributes: tuple[tuple[tuple[int, ...], Any], ...]  # path -> [["tt.divisibility", 16]]
     options: dict[str, Any]  # as the launch gave them: num_warps, num_stages, ...
     obstacle: str | None = None  # why it cannot be rebuilt
+    lasting: bool = True  # the hashes of its functions are complete: what is compiled once may be kept
 
     @property
     def name(self) -> str:
         """The function's own name, for messages."""
         return self.function.qualname.rpartition(".")[2]
+
+
+class CudaLaunch(msgspec.Struct, frozen=True, kw_only=True):
+    """How one kernel of a program was launched."""
+
+    kernel: str | None  # its mangled name; None where the driver does not tell
+    threads: int  # per block
+    dynamic_shared_memory: int  # bytes per block
+    blocks: int  # in the grid
+    blocks_per_cluster: int = 1
+    cooperative: bool = False  # all blocks must be resident at once
 
 
 class CudaProgram(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="cuda"):
@@ -50,8 +64,7 @@ class CudaProgram(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", t
     follows_device: bool
     options: dict[str, Any]  # the other ProgramOptions that were set, in the form of values.encode
     name_expressions: tuple[str, ...] = ()
-    threads: int | None = None  # per block; None where only a compilation was seen
-    dynamic_shared_memory: int | None = None  # bytes per block
+    launch: CudaLaunch | None = None  # None where only a compilation was seen
     obstacle: str | None = None
 
 

@@ -42,10 +42,10 @@ _COMPILING = "GPUMATRIX_COMPILING"  # set in compiling processes
 _CRASHES = frozenset({signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP})
 
 
-def compiling_environment(environ: Mapping[str, str], triton_cache: Path) -> dict[str, str]:
-    """The variables of a compiling process: no interpreter, no GPU, a Triton cache of its own."""
+def compiling_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a compiling process: no interpreter, no GPU."""
     kept = {name: value for name, value in environ.items() if name not in _NOT_INHERITED}
-    return {**kept, "CUDA_VISIBLE_DEVICES": "", "TRITON_CACHE_DIR": str(triton_cache), _COMPILING: "1"}
+    return {**kept, "CUDA_VISIBLE_DEVICES": "", _COMPILING: "1"}
 
 
 def refuse_to_nest(environ: Mapping[str, str]) -> None:

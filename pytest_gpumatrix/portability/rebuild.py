@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
 from pytest_gpumatrix.portability.launch import FunctionReference
-from pytest_gpumatrix.portability.sources import source_hash, underlying_function
+from pytest_gpumatrix.portability.reach import underlying_function
+from pytest_gpumatrix.portability.sources import source_hash
 
 
 class CannotRebuildError(Exception):
@@ -20,33 +22,48 @@ class CannotRebuildError(Exception):
 def find_jit_function(reference: FunctionReference, rootdir: Path) -> Any:
     """The ``JITFunction`` that a reference names, without its autotuner and heuristics.
 
-    CannotRebuildError if its module cannot be imported, has no such function, or the sources differ.
+    CannotRebuildError if its module cannot be imported, has no such function, or the sources differ. One name may
+    have been given to several functions; the line tells them apart.
     """
     module = _load(reference.module, rootdir / reference.file)
-    found = _lookup(module, reference)
-    function = underlying_function(found)
-    if function is None:
+    found = _named_so(module, reference)
+    if not found:
         raise CannotRebuildError(f"{reference.file} has no jit function {reference.qualname}")
-    if source_hash(function) != reference.source_hash:
-        raise CannotRebuildError(f"sources differ: {reference.file}, or what {reference.qualname} calls, has changed")
-    return _jit_function(found, function)
+    of_line = [entry for entry in found if entry[1].__code__.co_firstlineno == reference.line]
+    if not of_line:
+        raise CannotRebuildError(
+            f"cannot be found again: {reference.file} has no {reference.qualname} that begins in line {reference.line}"
+        )
+    for value, function in of_line:
+        if source_hash(function).text == reference.source_hash:
+            return _jit_function(value, function)
+    raise CannotRebuildError(f"sources differ: {reference.file}, or what {reference.qualname} calls, has changed")
 
 
-def _lookup(module: ModuleType, reference: FunctionReference) -> Any:
-    found: Any = module
+def _named_so(module: ModuleType, reference: FunctionReference) -> list[tuple[Any, FunctionType]]:
+    """What the module has under the function's name, or that holds a function of this name; jit functions first."""
+    by_name: Any = module
     for name in reference.qualname.split("."):
-        found = getattr(found, name, None)
-    if found is not None:
-        return found
-    # The name of the function may not be the name that the module gave to its jit function.
-    for value in vars(module).values():
+        by_name = getattr(by_name, name, None)
+    found = []
+    for value in (by_name, *_values(module)):
         function = underlying_function(value)
         if function is not None and (function.__qualname__, function.__module__) == (
             reference.qualname,
             reference.module,
         ):
-            return value
-    return None
+            found.append((value, function))
+    return sorted(found, key=lambda entry: isinstance(entry[0], FunctionType))
+
+
+def _values(module: ModuleType) -> Iterator[Any]:
+    """The module's values, and those in its plain containers: kernels may be kept in a table."""
+    for value in list(vars(module).values()):
+        yield value
+        if type(value) is dict:
+            yield from list(value.values())
+        elif type(value) in (list, tuple):
+            yield from value
 
 
 def _jit_function(found: Any, function: FunctionType) -> Any:

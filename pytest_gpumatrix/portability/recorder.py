@@ -31,6 +31,7 @@ class Recorder:
         self._lock = threading.Lock()  # autograd launches from threads of its own
         self._seen: set[tuple[str, bool, Alternative | None]] = set()
         self._problems: list[Problem] = []
+        self._aside: list[Launch | Problem] | None = None
         self._patches = Patches()
         self.test: str | None = None
         self.seen_objects: dict[object, object] = {}  # of this test: cheap keys of launches that were recorded
@@ -64,6 +65,34 @@ class Recorder:
             self.test = None
             self.seen_objects.clear()
 
+    @contextmanager
+    def aside(self) -> Iterator[list[Launch | Problem]]:
+        """Launches in this context belong to no test yet: they are in the list, for ``adopt``. May be nested."""
+        before = self._aside, self.test, self._seen, self.seen_objects, self._problems
+        lines: list[Launch | Problem] = []
+        self._aside, self.test, self._seen, self.seen_objects, self._problems = lines, "", set(), {}, []
+        try:
+            yield lines
+        finally:
+            self._aside, self.test, self._seen, self.seen_objects, self._problems = before
+
+    def adopt(self, lines: Iterable[Launch | Problem]) -> None:
+        """Launches that were set aside are the running test's as well, or those of the outer ``aside``."""
+        for line in lines:
+            if isinstance(line, Launch):
+                self.note(line.kernel, line.grid, raised=line.raised, alternative=line.alternative)
+            else:
+                self.note_problem(line.message)
+
+    def note_problem(self, message: str) -> None:
+        """Something of the running test could not be recorded."""
+        problem = Problem(test=self.test or "", message=message)
+        with self._lock:
+            if problem not in self._problems:
+                self._problems.append(problem)
+                with suppress(OSError):  # it could not be written down: closing the tape says so
+                    self._put(problem)
+
     def note(
         self, kernel: Kernel, grid: Any = None, *, raised: bool = False, alternative: Alternative | None = None
     ) -> None:
@@ -74,7 +103,7 @@ class Recorder:
             if self.test is None or key in self._seen:
                 return
             self._seen.add(key)
-            self._write(Launch(test=self.test, kernel=kernel, grid=shape, raised=raised, alternative=alternative))
+            self._put(Launch(test=self.test, kernel=kernel, grid=shape, raised=raised, alternative=alternative))
 
     def note_alternatives(self, kernels: Iterable[tuple[Kernel, bool]]) -> None:
         """The configurations of one autotuned launch, each with whether the tuner's pruning kept it."""
@@ -89,9 +118,10 @@ class Recorder:
         try:
             yield
         except Exception as error:  # noqa: BLE001 - whatever it is, the user's test must go on, and it is reported
-            problem = Problem(test=self.test or "", message=f"{what}: {type(error).__name__}: {error}")
-            with self._lock:
-                if problem not in self._problems:
-                    self._problems.append(problem)
-                    with suppress(OSError):  # it could not be written down: closing the tape says so
-                        self._write(problem)
+            self.note_problem(f"{what}: {type(error).__name__}: {error}")
+
+    def _put(self, line: Launch | Problem) -> None:
+        if self._aside is not None:
+            self._aside.append(line)
+        else:
+            self._write(line)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_gpumatrix.portability.launch import FunctionReference, TritonKernel
-from pytest_gpumatrix.portability.sources import source_hash, underlying_function
+from pytest_gpumatrix.portability.reach import underlying_function
+from pytest_gpumatrix.portability.sources import source_hash
 from pytest_gpumatrix.portability.values import CannotEncodeError, encode
 
 # What a launch is given beside the kernel's arguments and the compiler's options.
@@ -22,7 +23,7 @@ _ANY_CAPABILITY = 80
 class Specialiser:
     """Specialises the launches of one jit function."""
 
-    function: FunctionReference
+    function: Any  # the JITFunction
     bind: Callable[..., tuple[Mapping[str, Any], list[Any], Mapping[str, Any]]]
     parse_attribute: Callable[[str], list[Any]]
     refer: Callable[[Any], FunctionReference]
@@ -36,6 +37,13 @@ class Specialiser:
         """
         from triton._utils import find_paths_if, get_iterable_path
 
+        reference = self.refer(self.function)
+        references = [reference]
+
+        def refer(function: Any) -> FunctionReference:
+            references.append(self.refer(function))
+            return references[-1]
+
         arguments = {name: value for name, value in kwargs.items() if name not in _NOT_OPTIONS}
         bound, specialization, options = self.bind(*args, **arguments)
         types = [entry[0] for entry in specialization]
@@ -45,9 +53,10 @@ class Specialiser:
         obstacles: list[str] = []
         for path in find_paths_if(types, lambda _, kind: kind == "constexpr"):
             value = get_iterable_path(bound_values, path)
-            constants.append((tuple(path), self._encoded(f"argument {list(bound)[path[0]]}", value, obstacles)))
+            what = f"argument {list(bound)[path[0]]}"
+            constants.append((tuple(path), _encoded(what, value, refer, obstacles)))
         encoded_options = {
-            name: self._encoded(f"option {name}", value, obstacles)
+            name: _encoded(f"option {name}", value, refer, obstacles)
             for name, value in {**self.defaults, **options}.items()
             if value is not None
         }
@@ -55,23 +64,17 @@ class Specialiser:
             (tuple(path), self.parse_attribute(get_iterable_path(hints, path)))
             for path in find_paths_if(hints, lambda _, hint: isinstance(hint, str))
         )
-        if "<locals>" in self.function.qualname:
+        if "<locals>" in reference.qualname:
             obstacles.append("defined inside a function")
         return TritonKernel(
-            function=self.function,
+            function=reference,
             signature=dict(zip(bound, types, strict=True)),
             constants=tuple(constants),
             attributes=attributes,
             options=encoded_options,
             obstacle=f"cannot be rebuilt: {obstacles[0]}" if obstacles else None,
+            lasting=all(found.complete for found in references),
         )
-
-    def _encoded(self, what: str, value: Any, obstacles: list[str]) -> Any:
-        try:
-            return encode(value, self.refer)
-        except CannotEncodeError as error:
-            obstacles.append(f"{what}: {error}")
-            return None
 
 
 def make_specialiser(jit_function: Any, rootdir: Path) -> Specialiser:
@@ -82,7 +85,7 @@ def make_specialiser(jit_function: Any, rootdir: Path) -> Specialiser:
 
     backend = make_backend(GPUTarget("cuda", _ANY_CAPABILITY, 32))
     return Specialiser(
-        function=refer_to(jit_function, rootdir),
+        function=jit_function,
         bind=create_function_from_signature(jit_function.signature, jit_function.params, backend),
         parse_attribute=backend.parse_attr,
         refer=lambda function: refer_to(function, rootdir),
@@ -106,10 +109,21 @@ def refer_to(value: Any, rootdir: Path) -> FunctionReference:
     if function is None:
         raise CannotEncodeError(f"a {type(value).__qualname__} is no jit function")
     file = Path(function.__code__.co_filename)
+    sources = source_hash(function)
     inside = file.is_relative_to(rootdir)
     return FunctionReference(
         module=function.__module__,
         qualname=function.__qualname__,
         file=file.relative_to(rootdir).as_posix() if inside else str(file),
-        source_hash=source_hash(function),
+        line=function.__code__.co_firstlineno,
+        source_hash=sources.text,
+        complete=sources.complete,
     )
+
+
+def _encoded(what: str, value: Any, refer: Callable[[Any], FunctionReference], obstacles: list[str]) -> Any:
+    try:
+        return encode(value, refer)
+    except CannotEncodeError as error:
+        obstacles.append(f"{what}: {error}")
+        return None

@@ -14,7 +14,7 @@ from pytest_gpumatrix.errors import GpuMatrixError
 from pytest_gpumatrix.portability.launch import Launch, Problem, digest
 from pytest_gpumatrix.record.atomic import write_atomically
 
-SCHEMA = 1  # raised when a line's meaning changes; fields that are only added are ignored by an older reader
+SCHEMA = 2  # raised when a line's meaning changes; fields that are only added are ignored by an older reader
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="header"):

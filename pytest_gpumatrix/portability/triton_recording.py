@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_gpumatrix.portability.launch import TritonKernel
 from pytest_gpumatrix.portability.patches import Patches
-from pytest_gpumatrix.portability.specialise import Specialiser, compiling_twin, make_specialiser
+from pytest_gpumatrix.portability.specialise import Specialiser, compiling_twin, make_specialiser, refer_to
 
 if TYPE_CHECKING:
     from pytest_gpumatrix.portability.recorder import Recorder
@@ -132,7 +132,8 @@ class TritonRecording:
         A configuration's ``pre_hook`` is run as in tuning, for it may set the block shape of a tensor descriptor;
         the launch that follows runs its own again.
         """
-        key = _cheap_key((id(tuner), *args, *kwargs.items()))
+        sources = refer_to(tuner, self._rootdir).source_hash  # a test may replace a constant between two launches
+        key = _cheap_key((id(tuner), sources, *args, *kwargs.items()))
         if key is not None and key in self._recorder.seen_objects:
             return
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))

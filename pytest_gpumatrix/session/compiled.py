@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytest_gpumatrix.portability.columns import compiled_columns
+from pytest_gpumatrix.portability.compile_launches import Compiling
 from pytest_gpumatrix.portability.tape import Tape
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.column import Column, SessionFacts
@@ -31,6 +32,7 @@ def compile_columns(
     *,
     budget_seconds: float,
     progress: Callable[[int, int], None],
+    note: Callable[[str], None],
     fallback: Path,
 ) -> tuple[Column, ...]:
     """A column per device of the matrix that is not here, with a cell for each gpu test that was collected.
@@ -42,11 +44,14 @@ def compile_columns(
         {test: cell for test, cell in cells.items() if test in gpu_tests},
         {device.name: device.profile for device in columns.compiled},
         lambda test, device: gpu_tests[test].unmet.get(device),
-        jobs=_processors(),
-        budget_seconds=budget_seconds,
-        cache_dir=cache_folder(os.environ, fallback),
-        progress=progress,
-        environ=os.environ,
+        Compiling(
+            jobs=_processors(),
+            budget_seconds=budget_seconds,
+            cache_dir=cache_folder(os.environ, fallback),
+            environ=os.environ,
+            progress=progress,
+            note=note,
+        ),
     )
     profiles = {device.name: device.profile for device in columns.compiled}
     return tuple(

@@ -164,6 +164,7 @@ class MatrixController:
                 ran.facts,
                 budget_seconds=self._budget,
                 progress=progress,
+                note=progress.note,
                 fallback=self._exchange / "cache",
             )
         finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from pytest_gpumatrix.portability.recorder import Recorder
 from pytest_gpumatrix.portability.tape import SCHEMA, Header, Tape, TapeWriter, merge_tapes, read_tape
 from pytest_gpumatrix.session.columns import Columns
 from pytest_gpumatrix.session.facts import loaded_versions
+from pytest_gpumatrix.session.fixture_launches import FixtureLaunches
 from pytest_gpumatrix.session.gpu_tests import describe_gpu_tests, write_gpu_tests
 from pytest_gpumatrix.session.machine import worker_id
 from pytest_gpumatrix.session.marked import NEED
@@ -29,6 +31,7 @@ class LaunchRecording:
         self._config, self._columns, self._matrix = config, columns, matrix
         self._recorder: Recorder | None = None
         self._writer: TapeWriter | None = None
+        self._fixtures: FixtureLaunches | None = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -51,6 +54,7 @@ class LaunchRecording:
         self._writer = TapeWriter(folder / f"launches.{worker or 'main'}.jsonl", header)
         capability = gpu.capability if gpu else None
         self._recorder = Recorder(self._writer.write, rootdir=self._config.rootpath, capability=capability)
+        self._fixtures = FixtureLaunches(self._recorder)
         self._recorder.install()
 
     @pytest.hookimpl(tryfirst=True)
@@ -68,6 +72,28 @@ class LaunchRecording:
             return (yield)
         with self._recorder.during(item.nodeid):
             return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_fixture_setup(
+        self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+    ) -> Generator[None, object, object]:
+        """Launches of a fixture that several tests share belong to each of them."""
+        if self._fixtures is None:
+            return (yield)
+        with self._fixtures.setting_up(fixturedef, request):
+            return (yield)
+
+    def pytest_fixture_post_finalizer(self, fixturedef: pytest.FixtureDef[Any]) -> None:
+        """What a fixture launched belongs to no test after its end."""
+        if self._fixtures is not None:
+            self._fixtures.forget(fixturedef)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, None, None]:
+        """Before its fixtures end: by now a test has asked for all that it uses."""
+        if self._fixtures is not None:
+            self._fixtures.end_of(item, recorded=item.stash.get(NEED, None) is not None)
+        return (yield)
 
 
 def read_tapes(exchange: Path) -> Tape | None:

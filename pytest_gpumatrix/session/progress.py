@@ -35,6 +35,12 @@ class CompileProgress:
         else:
             self._reporter.write_line(line)
 
+    def note(self, text: str) -> None:
+        """Something to know that is no failure, on a line of its own."""
+        if self._reporter is not None:
+            self._reporter.ensure_newline()
+            self._reporter.write_line(f"gpumatrix: note: {text}")
+
     def close(self) -> None:
         """End the line."""
         if self._shown:

@@ -101,7 +101,7 @@ def test_compiled_columns(launching: Project, workers: tuple[str, ...]) -> None:
     assert "fp8e4nv not supported in this architecture" in cells["test_fp8"].message
     assert "though a failure is expected (tiles are too large)" in cells["test_expected_in_vain"].message
     assert "1 kernel launch fits; where it ran: failed" in cells["test_wrong"].message
-    assert "no kernel launch was recorded" in cells["test_no_launch"].message
+    assert "no kernel launch to go by" in cells["test_no_launch"].message
 
 
 def test_a_misfit_turns_a_green_run_red(launching: Project) -> None:
@@ -126,3 +126,85 @@ def test_a_budget_of_nothing_leaves_nothing_green(launching: Project, monkeypatc
 
 def test_a_wrong_budget_is_a_usage_error(launching: Project) -> None:
     assert launching.run("--gpu-matrix", "-o", "gpu_compile_budget=soon").ret == 4
+
+
+SHARED = """
+import pytest
+import kernels
+
+@pytest.fixture(scope="module")
+def prepared():
+    return kernels.run(kernels.to_e4m3)
+
+@pytest.fixture(scope="module")
+def again(prepared):
+    return prepared
+
+@pytest.fixture
+def own():
+    return kernels.run(kernels.scale, 3.0)
+
+def test_ordinary(prepared):
+    assert prepared.sum() == 64
+
+@pytest.mark.gpu(interpret=True)
+def test_first(gpu, prepared): ...
+
+@pytest.mark.gpu(interpret=True)
+def test_through_another(own, again): ...
+
+@pytest.mark.gpu(interpret=True)
+def test_asked_for(own, request):
+    request.getfixturevalue("prepared")
+
+@pytest.mark.gpu(interpret=True)
+def test_asked_for_unseen(request):
+    request.getfixturevalue("prepared")
+    kernels.run(kernels.scale, 3.0)
+
+@pytest.mark.gpu(interpret=True)
+def test_without(own, request): ...
+
+class TestCloser:
+    @pytest.fixture(scope="class")
+    def prepared(self):
+        return kernels.run(kernels.scale, 3.0)
+
+    @pytest.mark.gpu(interpret=True)
+    def test_overrides(self, prepared): ...
+
+class TestOnTop:
+    @pytest.fixture(scope="class")
+    def prepared(self, prepared):
+        return kernels.run(kernels.scale, 3.0)
+
+    @pytest.mark.gpu(interpret=True)
+    def test_extends(self, prepared): ...
+
+class TestSetUp:
+    @classmethod
+    def setup_class(cls):
+        kernels.run(kernels.to_e4m3)
+
+    def test_ordinary(self): ...
+
+    @pytest.mark.gpu(interpret=True)
+    def test_of_the_class(self, own): ...
+"""
+
+
+def test_launches_of_a_shared_fixture_are_those_of_each_test_that_uses_it(launching: Project) -> None:
+    launching.tests(SHARED).recorded()
+    assert launching.outcomes("rtx3090") == {
+        "test_first": "failed",
+        "test_through_another": "failed",
+        "test_asked_for": "failed",
+        "test_asked_for_unseen": "not-run",
+        "test_without": "compiled",
+        "TestCloser::test_overrides": "compiled",
+        "TestOnTop::test_extends": "failed",
+        "TestSetUp::test_of_the_class": "failed",
+    }
+    unseen = launching.cells("rtx3090")["test_asked_for_unseen"]
+    assert unseen.message.startswith("may use the fixture prepared, which launched kernels")
+    assert set(launching.outcomes("h100").values()) == {"compiled", "not-run"}

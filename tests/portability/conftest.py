@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from pytest_gpumatrix.hardware import catalogue
-from pytest_gpumatrix.portability.compile_launches import compile_launches
-from pytest_gpumatrix.portability.judge import Judgement
+from pytest_gpumatrix.portability.compile_launches import Compiling, compile_launches
+from pytest_gpumatrix.portability.judgement import Judgement
 from pytest_gpumatrix.portability.launch import Launch, digest
 from pytest_gpumatrix.portability.tape import Tape
 from tests.portability.sample_run import launches_of, recorded
@@ -32,6 +32,7 @@ class Compiler:
         cache_dir: Path | None = None,
         budget_seconds: float = 300.0,
         progress: Callable[[int, int], None] = lambda *_: None,
+        note: Callable[[str], None] = pytest.fail,  # nothing is expected to go wrong
     ) -> Mapping[tuple[str, str], list[tuple[Launch, Judgement]]]:
         """The judged launches by test and device."""
         profiles = {device: catalogue.load().resolve(device) for device in devices}
@@ -40,11 +41,14 @@ class Compiler:
             [(launch, device) for launch in wanted for device in devices],
             profiles,
             tape.header,
-            jobs=2,
-            budget_seconds=budget_seconds,
-            cache_dir=cache_dir or self.cache_dir,
-            progress=progress,
-            environ=os.environ,
+            Compiling(
+                jobs=2,
+                budget_seconds=budget_seconds,
+                cache_dir=cache_dir or self.cache_dir,
+                environ=os.environ,
+                progress=progress,
+                note=note,
+            ),
         )
         return {
             (test, device): [(launch, found[digest(launch.kernel), device]) for launch in launches_of(tape, test)]

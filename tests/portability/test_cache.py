@@ -9,9 +9,11 @@ import pytest
 
 from pytest_gpumatrix.portability.cache import CompileCache, compiler_version
 from pytest_gpumatrix.portability.compile_job import Compiled, Job, Status
-from pytest_gpumatrix.portability.launch import CudaProgram
+from pytest_gpumatrix.portability.launch import CudaLaunch, CudaProgram, FunctionReference, TritonKernel
 
 COMPILED = Compiled(status=Status.COMPILED, shared_memory=1024)
+
+LAUNCH = CudaLaunch(kernel="k", threads=128, dynamic_shared_memory=0, blocks=1)
 
 
 def job(arch: str = "sm_86", **fields: Any) -> Job:
@@ -25,7 +27,7 @@ def test_what_is_put_is_got_by_the_same_job_alone(tmp_path: Path) -> None:
     CompileCache(tmp_path, {}).put(job(), COMPILED)
     cache = CompileCache(tmp_path, {"HOME": "/elsewhere", "TRITON_CACHE_DIR": "/elsewhere"})
     assert cache.get(job()) == COMPILED
-    assert cache.get(job(threads=128)) == COMPILED  # how it is launched does not change what is compiled
+    assert cache.get(job(launch=LAUNCH)) == COMPILED  # how it is launched does not change what is compiled
     for other in (job("sm_80"), job(source="other code"), job(options={"std": "c++20"})):
         assert cache.get(other) is None
 
@@ -50,6 +52,33 @@ def test_a_program_that_includes_headers_is_not_kept(tmp_path: Path, fields: dic
     cache = CompileCache(tmp_path, {})
     cache.put(job(**fields), COMPILED)
     assert cache.get(job(**fields)) is None
+
+
+def test_a_kernel_that_reads_what_has_no_hash_is_not_kept(tmp_path: Path) -> None:
+    reference = FunctionReference(module="m", qualname="f", file="m.py", line=1, source_hash="0")
+    kernel = TritonKernel(function=reference, signature={}, constants=(), attributes=(), options={})
+    cache = CompileCache(tmp_path, {})
+    for lasting in (True, False):
+        found = Job(kernel=msgspec.structs.replace(kernel, lasting=lasting), arch="sm_86")
+        cache.put(found, COMPILED)
+        assert (cache.get(found) is not None) is lasting
+
+
+def test_a_folder_that_cannot_be_written_is_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = []
+
+    def full(path: Path, content: bytes) -> None:
+        tries.append((path, content))
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pytest_gpumatrix.portability.cache.write_atomically", full)
+    cache = CompileCache(tmp_path, {})
+    for arch in ("sm_80", "sm_86"):
+        cache.put(job(arch), COMPILED)
+        assert cache.get(job(arch)) is None
+    assert len(tries) == 1
+    assert cache.failure is not None
+    assert cache.failure.strerror == "No space left on device"
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"status":"great"}', b"\xff"])

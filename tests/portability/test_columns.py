@@ -8,7 +8,8 @@ import pytest
 from pytest_gpumatrix.gate.requirement import Otherwise, Unmet
 from pytest_gpumatrix.hardware import catalogue
 from pytest_gpumatrix.portability.columns import compiled_columns
-from pytest_gpumatrix.portability.judge import Judgement
+from pytest_gpumatrix.portability.compile_launches import Compiling
+from pytest_gpumatrix.portability.judgement import Judgement
 from pytest_gpumatrix.portability.launch import Launch, Problem
 from pytest_gpumatrix.portability.tape import Tape
 from pytest_gpumatrix.record.cell import Cell
@@ -30,11 +31,14 @@ def columns(tape: Tape, ran: dict[str, Cell], compiler: Compiler, budget_seconds
         ran,
         {"small": known.resolve("rtx-3090"), "large": known.resolve("h100-sxm")},
         lambda test, device: UNMET.get((test, device)),
-        jobs=2,
-        budget_seconds=budget_seconds,
-        cache_dir=compiler.cache_dir,
-        progress=lambda *_: None,
-        environ=os.environ,
+        Compiling(
+            jobs=2,
+            budget_seconds=budget_seconds,
+            cache_dir=compiler.cache_dir,
+            environ=os.environ,
+            progress=lambda *_: None,
+            note=pytest.fail,
+        ),
     )
 
 
@@ -82,7 +86,7 @@ def test_nothing_is_compiled_for_what_a_requirement_skips(
     tape = Tape(header=interpreted.header, launches=tuple(launches_of(interpreted, "fp8")), problems=())
     asked: list[str] = []
 
-    def ask(launches: list[tuple[Launch, str]], *_: object, **__: object) -> dict[tuple[str, str], Judgement]:
+    def ask(launches: list[tuple[Launch, str]], *_: object) -> dict[tuple[str, str], Judgement]:
         asked.extend(device for _, device in launches)
         return {}
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pytest_gpumatrix.portability.judge import Fit, Judgement, judge_launches
+from pytest_gpumatrix.portability.judge import judge_launches
+from pytest_gpumatrix.portability.judgement import Fit, Judgement
 from pytest_gpumatrix.portability.launch import Launch
 from pytest_gpumatrix.portability.tape import Tape
 from tests.portability.conftest import Compiler
@@ -28,7 +29,8 @@ MATMUL = {
     "b200": (Fit.FITS, ""),
     "rtx-5090": (Fit.FAILS, TOO_LARGE.format("RTX 5090")),
 }
-SMALL = ("aligned", "fp8", "clusters", "misspelt_option", "tuned", "namespaced", "local")
+FAR = ("first_of_two", "second_of_two", "hidden", "asks_for_hopper", "constant_off", "constant_on")
+SMALL = ("aligned", "fp8", "clusters", "misspelt_option", "tuned", "namespaced", "local", *FAR)
 
 
 @pytest.fixture(scope="session")
@@ -58,6 +60,13 @@ def test_block_sizes_that_fit_one_gpu_do_not_fit_another(matmul: Judged, device:
         ("misspelt_option", "h100-sxm", Fit.FAILS, "Keyword argument num_wraps was specified but unrecognised"),
         ("namespaced", "rtx-3090", Fit.FITS, ""),
         ("local", "h100-sxm", Fit.UNKNOWN, "cannot be rebuilt: defined inside a function"),
+        ("first_of_two", "rtx-3090", Fit.FAILS, "type fp8e4nv not supported in this architecture"),
+        ("second_of_two", "rtx-3090", Fit.FITS, ""),
+        ("hidden", "rtx-3090", Fit.UNKNOWN, "cannot be rebuilt: cannot be found again: far.py has no lost that begins"),
+        ("asks_for_hopper", "rtx-3090", Fit.FITS, ""),
+        ("asks_for_hopper", "h100-sxm", Fit.FAILS, "the branch of 9.0 is broken"),
+        ("constant_off", "rtx-3090", Fit.FITS, ""),
+        ("constant_on", "rtx-3090", Fit.UNKNOWN, "cannot be rebuilt: sources differ: far.py"),
     ],
 )
 def test_triton(small: Judged, test: str, device: str, fit: Fit, reason: str) -> None:
@@ -140,6 +149,16 @@ def test_what_was_compiled_before_comes_from_the_cache(matmul: Judged, interpret
     )
     assert again == matmul
     assert steps == [(6, 6)]
+
+
+def test_a_cache_that_cannot_be_written_costs_a_note(interpreted: Tape, compiler: Compiler, tmp_path: Path) -> None:
+    notes: list[str] = []
+    blocked = tmp_path / "cache"
+    blocked.write_text("a file where the folder should be")
+    judged = compiler.judge(interpreted, ("aligned",), ("rtx-3090", "h100-sxm"), cache_dir=blocked, note=notes.append)
+    assert {judgement.fit for found in judged.values() for _, judgement in found} == {Fit.FITS}
+    [note] = notes
+    assert note.startswith(f"what was compiled is not kept for the next run: {blocked} cannot be written: ")
 
 
 def test_what_the_budget_does_not_reach_is_unknown(interpreted: Tape, compiler: Compiler, tmp_path: Path) -> None:

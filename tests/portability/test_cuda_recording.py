@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from pytest_gpumatrix.hardware.capability import ComputeCapability
 from pytest_gpumatrix.portability import cuda_recording
-from pytest_gpumatrix.portability.launch import CudaProgram, Launch, Problem
+from pytest_gpumatrix.portability.launch import CudaLaunch, CudaProgram, Launch, Problem
 from pytest_gpumatrix.portability.recorder import Recorder
 
 HANDLES = count(1)
@@ -56,6 +57,7 @@ def core(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     vars(module).update(Program=Program, launch=launch)
     monkeypatch.setitem(sys.modules, "cuda.core", module)
     monkeypatch.setattr(cuda_recording, "_library_of", lambda kernel: kernel.library)
+    monkeypatch.setattr(cuda_recording, "_name_of", lambda _: "name")
     return module
 
 
@@ -73,8 +75,8 @@ def recorder(core: ModuleType, lines: list[Launch | Problem]) -> Iterator[Record
     assert (core.Program, core.launch) == (Program, launch)
 
 
-def config(block: Any, shmem_size: int = 0) -> SimpleNamespace:
-    return SimpleNamespace(grid=(2,), block=block, shmem_size=shmem_size)
+def config(block: Any, shmem_size: int = 0, **more: Any) -> SimpleNamespace:
+    return SimpleNamespace(grid=(2,), block=block, shmem_size=shmem_size, **{"cluster": None, **more})
 
 
 def programs(lines: list[Launch | Problem]) -> list[tuple[str, CudaProgram]]:
@@ -94,11 +96,55 @@ def test_a_launch_of_what_an_earlier_test_compiled_is_recorded_with_its_shape(
         for _ in range(2):
             assert core.launch("stream", config((32, 4), 147_456), Kernel(library=code.handle), 1, 2) == (1, 2)
         core.launch("stream", config(64), Kernel(library=other.handle))
-    assert [(test, found.source, found.threads, found.dynamic_shared_memory) for test, found in programs(lines)] == [
-        ("first", "code", None, None),
-        ("second", "code", 128, 147_456),
-        ("second", "other", 64, 0),
+    assert [(test, found.source, found.launch) for test, found in programs(lines)] == [
+        ("first", "code", None),
+        ("second", "code", CudaLaunch(kernel="name", threads=128, dynamic_shared_memory=147_456, blocks=2)),
+        ("second", "other", CudaLaunch(kernel="name", threads=64, dynamic_shared_memory=0, blocks=2)),
     ]
+
+
+def test_clusters_and_cooperation_are_recorded(
+    core: ModuleType, recorder: Recorder, lines: list[Launch | Problem]
+) -> None:
+    code = core.Program("code", "c++", Options(arch="sm_90")).compile("cubin")
+    with recorder.during("test"):
+        core.launch("stream", config(32, cluster=(2, 2), is_cooperative=True), Kernel(library=code.handle))
+    [(_, found)] = programs(lines)
+    assert found.launch == CudaLaunch(
+        kernel="name", threads=32, dynamic_shared_memory=0, blocks=8, blocks_per_cluster=4, cooperative=True
+    )
+
+
+def test_a_launch_that_the_driver_refuses_is_recorded_as_such(
+    monkeypatch: pytest.MonkeyPatch, core: ModuleType, lines: list[Launch | Problem]
+) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("CUDA_ERROR_INVALID_VALUE")
+
+    monkeypatch.setattr(core, "launch", refuse)
+    recorder = Recorder(lines.append, rootdir=Path.cwd())
+    recorder.install()
+    code = core.Program("code", "c++", Options(arch="sm_90")).compile("cubin")
+    with recorder.during("test"), pytest.raises(RuntimeError, match="INVALID"):
+        core.launch("stream", config(32), Kernel(library=code.handle))
+    recorder.uninstall()
+    assert [line.raised for line in lines if isinstance(line, Launch)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("arch", "follows"),
+    [(None, True), ("sm_90", True), ("compute_90", True), ("sm_90a", False), ("sm_80", False), ("sm90", False)],
+)
+def test_what_names_the_running_gpu_follows_the_device(
+    core: ModuleType, lines: list[Launch | Problem], arch: str | None, follows: bool
+) -> None:
+    recorder = Recorder(lines.append, rootdir=Path.cwd(), capability=ComputeCapability(9, 0))
+    recorder.install()
+    with recorder.during("test"):
+        core.Program("code", "c++", Options(arch=arch)).compile("ptx")
+    recorder.uninstall()
+    [(_, found)] = programs(lines)
+    assert found.follows_device is follows
 
 
 def test_a_kernel_from_elsewhere_is_a_problem(

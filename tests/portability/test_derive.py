@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_gpumatrix.portability.derive import compiled_cell
-from pytest_gpumatrix.portability.judge import Fit, Judgement
+from pytest_gpumatrix.portability.judgement import Fit, Judgement
 from pytest_gpumatrix.portability.launch import FunctionReference, Launch, TritonKernel
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
@@ -14,7 +14,7 @@ RAN = Cell(test="t", outcome=Outcome.PASSED, evidence=Evidence.NATIVE, requireme
 LAUNCH = Launch(
     test="t",
     kernel=TritonKernel(
-        function=FunctionReference(module="m", qualname="C.matmul", file="m.py", source_hash="0"),
+        function=FunctionReference(module="m", qualname="C.matmul", file="m.py", line=1, source_hash="0"),
         signature={},
         constants=(),
         attributes=(),

@@ -6,13 +6,22 @@ import pytest
 
 from pytest_gpumatrix.hardware import catalogue
 from pytest_gpumatrix.portability.compile_job import Compiled, Job, Status
-from pytest_gpumatrix.portability.judge import Fit, Judgement, job_for, judge, judge_launches
-from pytest_gpumatrix.portability.launch import Alternative, CudaProgram, FunctionReference, Launch, TritonKernel
+from pytest_gpumatrix.portability.cubin import KernelFigures
+from pytest_gpumatrix.portability.judge import job_for, judge, judge_launches
+from pytest_gpumatrix.portability.judgement import Fit, Judgement
+from pytest_gpumatrix.portability.launch import (
+    Alternative,
+    CudaLaunch,
+    CudaProgram,
+    FunctionReference,
+    Launch,
+    TritonKernel,
+)
 
 KNOWN = catalogue.load().profiles
 RTX_3090 = catalogue.load().resolve("rtx-3090")
 KERNEL = TritonKernel(
-    function=FunctionReference(module="m", qualname="f", file="m.py", source_hash="0"),
+    function=FunctionReference(module="m", qualname="f", file="m.py", line=1, source_hash="0"),
     signature={},
     constants=(),
     attributes=(),
@@ -100,15 +109,76 @@ def test_a_fixed_architecture_fails_whatever_a_rebuild_would_give(result: Compil
     )
 
 
-def test_a_cuda_launch_is_held_against_the_limits() -> None:
-    kernel = program(arch="sm_80", threads=256, dynamic_shared_memory=147_456)
-    assert judge(kernel, compiled(), RTX_3090, KNOWN).reason == (
-        "needs 147,456 B of shared memory per block, RTX 3090 has 101,376 B"
-    )
+KERNELS = {
+    "k": KernelFigures(static_shared_memory=40_960, registers=32, max_threads=128),
+    "many": KernelFigures(static_shared_memory=0, registers=72),
+}
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernels", "fit", "reason"),
+    [
+        ({}, KERNELS, Fit.FITS, ""),
+        (
+            {"dynamic_shared_memory": 147_456},
+            KERNELS,
+            Fit.FAILS,
+            "needs 147,456 B of shared memory per block, RTX 3090 has 101,376 B",
+        ),
+        ({"dynamic_shared_memory": 60_416}, KERNELS, Fit.FITS, ""),
+        (
+            {"dynamic_shared_memory": 60_417},  # with what the kernel has of itself
+            KERNELS,
+            Fit.FAILS,
+            "needs 101,377 B of shared memory per block, RTX 3090 has 101,376 B",
+        ),
+        ({"threads": 1024}, KERNELS, Fit.FAILS, "needs 1,024 threads per block, its launch bounds allow 128"),
+        ({"kernel": "many", "threads": 896}, KERNELS, Fit.FITS, ""),
+        (
+            {"kernel": "many", "threads": 897},
+            KERNELS,
+            Fit.FAILS,
+            "needs 66,816 registers per block, RTX 3090 has 65,536",
+        ),
+        ({"threads": 2048}, None, Fit.FAILS, "needs 2,048 threads per block, RTX 3090 takes 1,024"),
+        ({}, None, Fit.UNKNOWN, "what k takes could not be read"),
+        ({"kernel": "other"}, KERNELS, Fit.UNKNOWN, "what other takes could not be read"),
+        ({"kernel": None}, KERNELS, Fit.FITS, ""),
+        (
+            {"kernel": None, "threads": 256},
+            KERNELS,
+            Fit.UNKNOWN,
+            (
+                "which kernel of the program was launched is not known; one of them needs 256 threads per block, "
+                "its launch bounds allow 128"
+            ),
+        ),
+        ({"blocks_per_cluster": 2}, KERNELS, Fit.FAILS, "needs thread block clusters (of 2), RTX 3090 has none"),
+        ({"cooperative": True, "blocks": 82}, KERNELS, Fit.FITS, ""),
+        (
+            {"cooperative": True, "blocks": 83},
+            KERNELS,
+            Fit.UNKNOWN,
+            "a cooperative launch of 83 blocks must be resident at once on 82 SMs of RTX 3090",
+        ),
+    ],
+)
+def test_a_cuda_launch(shape: dict[str, Any], kernels: dict[str, KernelFigures] | None, fit: Fit, reason: str) -> None:
+    launch = CudaLaunch(**{"kernel": "k", "threads": 128, "dynamic_shared_memory": 0, "blocks": 1, **shape})
+    found = judge(program(arch="sm_80", launch=launch), compiled(kernels=kernels), RTX_3090, KNOWN)
+    assert found == Judgement(fit=fit, reason=reason)
+
+
+@pytest.mark.parametrize(("blocks", "fit"), [(8, Fit.FITS), (16, Fit.UNKNOWN)])
+def test_a_cluster_where_there_are_any(blocks: int, fit: Fit) -> None:
+    launch = CudaLaunch(kernel="k", threads=128, dynamic_shared_memory=0, blocks=16, blocks_per_cluster=blocks)
+    h100 = catalogue.load().resolve("h100-sxm")
+    assert judge(program(launch=launch), compiled(kernels=KERNELS), h100, KNOWN).fit is fit
 
 
 def test_jobs_of_one_program_launched_differently_are_one() -> None:
-    plans = [job_for(program(arch="sm_80", threads=threads), RTX_3090) for threads in (None, 128)]
+    launch = CudaLaunch(kernel="k", threads=128, dynamic_shared_memory=0, blocks=1)
+    plans = [job_for(program(arch="sm_80", launch=shape), RTX_3090) for shape in (None, launch)]
     assert len({plan.key for plan in plans if isinstance(plan, Job)}) == 1
 
 

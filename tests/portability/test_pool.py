@@ -15,13 +15,13 @@ from pytest_gpumatrix.portability.pool import CompilingProcess, compiling_enviro
 
 
 def job(module: str, qualname: str = "kernel") -> Job:
-    reference = FunctionReference(module=module, qualname=qualname, file=f"{module}.py", source_hash="0")
+    reference = FunctionReference(module=module, qualname=qualname, file=f"{module}.py", line=1, source_hash="0")
     kernel = TritonKernel(function=reference, signature={}, constants=(), attributes=(), options={})
     return Job(kernel=kernel, arch="sm_86")
 
 
 def do(folder: Path, *jobs: Job, processes: int = 1, budget_seconds: float = 60.0) -> dict[str, Compiled]:
-    environment = compiling_environment({**os.environ, "TRITON_INTERPRET": "1"}, folder / "triton")
+    environment = compiling_environment({**os.environ, "TRITON_INTERPRET": "1"})
     found = run_jobs(
         jobs,
         processes=processes,
@@ -102,13 +102,15 @@ def test_a_module_is_found_by_its_name_with_its_package(tmp_path: Path) -> None:
     (package / "__init__.py").write_text("")
     (package / "beside.py").write_text("")
     (package / "module.py").write_text("from . import beside")
-    reference = FunctionReference(module="package.module", qualname="k", file="package/module.py", source_hash="0")
+    reference = FunctionReference(
+        module="package.module", qualname="k", file="package/module.py", line=1, source_hash="0"
+    )
     kernel = TritonKernel(function=reference, signature={}, constants=(), attributes=(), options={})
     [found] = do(tmp_path, Job(kernel=kernel, arch="sm_86")).values()
     assert found.message == "cannot be rebuilt: package/module.py has no jit function k"
 
 
-def test_a_compiling_process_starts_no_others(tmp_path: Path) -> None:
+def test_a_compiling_process_starts_no_others() -> None:
     refuse_to_nest({})
     with pytest.raises(GpuMatrixError, match="when it is imported"):
-        refuse_to_nest(compiling_environment({}, tmp_path))
+        refuse_to_nest(compiling_environment({}))

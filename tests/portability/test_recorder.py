@@ -150,6 +150,11 @@ def test_an_autotuner_records_all_configurations_as_alternatives(interpreted: Ta
     assert [dict(triton_kernel(launch).constants)[3,] for launch in (first, second)] == [True, True]  # by a heuristic
 
 
+def test_a_constant_that_a_test_replaces_makes_another_launch(interpreted: Tape) -> None:
+    found = [triton_kernel(launch).function.source_hash for launch in launches_of(interpreted, "constant_of_tuned")]
+    assert [found.count(sources) for sources in dict.fromkeys(found)] == [2, 2]  # two configurations of each
+
+
 def test_configurations_that_pruning_leaves_out_are_marked(interpreted: Tape) -> None:
     assert [
         (dict(triton_kernel(launch).constants)[2,], launch.alternative.kept)

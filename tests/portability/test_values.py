@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pytest_gpumatrix.portability.launch import FunctionReference
 from pytest_gpumatrix.portability.values import CannotEncodeError, decode, encode
 
-REFERENCE = FunctionReference(module="m", qualname="f", file="m.py", source_hash="0")
+REFERENCE = FunctionReference(module="m", qualname="f", file="m.py", line=1, source_hash="0")
 
 
 def no_functions(value: object) -> FunctionReference:

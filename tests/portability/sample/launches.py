@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 
+import far
 import kernels
 import torch
 import triton.language as tl
@@ -78,6 +79,40 @@ def crashing():
 
 def local():
     kernels.make_local()[(1,)](torch.empty(64), BLOCK=64)
+
+
+def first_of_two():
+    far.FIRST[0][(1,)](torch.ones(64), BLOCK=64)
+
+
+def second_of_two():
+    far.twice[(1,)](torch.ones(64), BLOCK=64)
+
+
+def hidden():
+    far.Holder.hidden[(1,)](torch.ones(64), BLOCK=64)
+
+
+def asks_for_hopper():
+    far.asks_for_hopper[(1,)](torch.ones(64), BLOCK=64)
+
+
+def constant_off():
+    far.reads_constant[(1,)](torch.ones(64), BLOCK=64)
+
+
+def constant_on():
+    before, far.FP8 = far.FP8, tl.constexpr(True)
+    far.reads_constant[(1,)](torch.ones(64), BLOCK=64)
+    far.FP8 = before
+
+
+def constant_of_tuned():
+    before = far.FP8
+    for value in (False, True, True):
+        far.FP8 = tl.constexpr(value)
+        far.tuned_by_constant[(1,)](torch.ones(64))
+    far.FP8 = before
 
 
 def nothing():

@@ -1,0 +1,94 @@
+"""What the kernels of a cubin take, read from the file itself: an ELF file with NVIDIA's own sections.
+
+The sections and attributes are those that ``cuobjdump -elf`` shows (CUDA Binary Utilities).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from pytest_gpumatrix.hardware.capability import ComputeCapability
+
+_MAX_THREADS, _REGISTERS = 0x05, 0x2F  # EIATTR_MAX_THREADS, EIATTR_REGCOUNT
+_SIZED = 0x04  # EIFMT_SVAL: the value follows, and its size stands where other formats have a value
+# Shared memory that the system keeps per block, which the section counts and the limit of a block does not.
+# Source: CUDA Programming Guide, "Compute Capabilities"; from 9.0 on the compiler places it.
+_RESERVED, _RESERVED_SINCE = 1024, ComputeCapability(9, 0)
+
+
+class KernelFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What one kernel takes."""
+
+    static_shared_memory: int  # bytes per block
+    registers: int  # per thread
+    max_threads: int | None = None  # per block, by __launch_bounds__ or __block_size__; None: the GPU's own limit
+
+
+def read_cubin(content: bytes, capability: ComputeCapability) -> Mapping[str, KernelFigures]:
+    """The kernels by their (mangled) names. ValueError if it is not a cubin as this reader knows them."""
+    try:
+        return _read(content, _RESERVED if capability >= _RESERVED_SINCE else 0)
+    except (struct.error, IndexError, KeyError, ValueError) as error:
+        raise ValueError(f"not a cubin that can be read: {error}") from error
+
+
+def _read(content: bytes, reserved: int) -> dict[str, KernelFigures]:
+    if content[:6] != b"\x7fELF\x02\x01":  # 64 bits, little-endian
+        raise ValueError("not a cubin: no ELF header")
+    sections = _sections(content)
+    shared = {name.removeprefix(".nv.shared."): size for name, (_, _, size) in sections.items()}
+    symbols = _symbols(content, sections)
+    registers = {}
+    for attribute, value in _attributes(_bytes_of(content, sections[".nv.info"])):
+        if attribute == _REGISTERS:
+            symbol, count = struct.unpack("<II", value)
+            registers[symbols[symbol]] = count
+    figures = {}
+    for kernel in (name.removeprefix(".text.") for name in sections if name.startswith(".text.")):
+        info = dict(_attributes(_bytes_of(content, sections[f".nv.info.{kernel}"])))
+        x, y, z = struct.unpack("<III", info[_MAX_THREADS]) if _MAX_THREADS in info else (0, 0, 0)
+        figures[kernel] = KernelFigures(
+            static_shared_memory=max(0, shared.get(kernel, 0) - reserved),
+            registers=registers[kernel],
+            max_threads=x * y * z or None,
+        )
+    return figures
+
+
+def _sections(content: bytes) -> dict[str, tuple[int, int, int]]:
+    """Type, offset and size of each section, by name."""
+    [table] = struct.unpack_from("<Q", content, 0x28)
+    count, names_index = struct.unpack_from("<HH", content, 0x3C)
+    headers = [struct.unpack_from("<IIQQQQ", content, table + 64 * number) for number in range(count)]
+    names = headers[names_index][4]
+    return {_text_at(content, names + name): (kind, offset, size) for name, kind, _, _, offset, size in headers}
+
+
+def _symbols(content: bytes, sections: Mapping[str, tuple[int, int, int]]) -> list[str]:
+    _, table, size = sections[".symtab"]
+    _, names, _ = sections[".strtab"]
+    return [
+        _text_at(content, names + struct.unpack_from("<I", content, at)[0]) for at in range(table, table + size, 24)
+    ]
+
+
+def _attributes(info: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at < len(info):
+        form, attribute, size = struct.unpack_from("<BBH", info, at)
+        at += 4
+        length = size if form == _SIZED else 0
+        yield attribute, info[at : at + length]
+        at += length
+
+
+def _bytes_of(content: bytes, section: tuple[int, int, int]) -> bytes:
+    _, offset, size = section
+    return content[offset : offset + size]
+
+
+def _text_at(content: bytes, at: int) -> str:
+    return content[at : content.index(b"\0", at)].decode()
