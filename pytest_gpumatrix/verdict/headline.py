@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pytest_gpumatrix.record.outcome import Evidence
 from pytest_gpumatrix.verdict.change import Change
-from pytest_gpumatrix.verdict.verdict import ChangeRow, Conclusion, Verdict
+from pytest_gpumatrix.verdict.verdict import ChangeRow, Conclusion, DeviceSummary, Verdict
 
 _MOST_NAMES = 4
 
@@ -19,10 +20,16 @@ def headline(verdict: Verdict) -> str:
         case Conclusion.INCOMPLETE:
             parts = _incomplete(verdict)
         case Conclusion.OK:
-            ran = [summary.device.name for summary in verdict.devices if summary.counts]
+            ran = [_with_evidence(summary) for summary in verdict.devices if summary.counts]
             parts = [f"{_count(len(verdict.matrix.cells), 'test')} on {_names(ran)}"]
     parts += _changes(row for row in verdict.changes if not row.red and row.change is not Change.UNKNOWN)
     return f"{verdict.conclusion.value}: {'; '.join(parts)}"
+
+
+def _with_evidence(summary: DeviceSummary) -> str:
+    """ "rtx3090 (compiled)": a name alone stands for native results."""
+    evidence = summary.device.reported
+    return summary.device.name + ("" if evidence is Evidence.NATIVE else f" ({evidence.value})")
 
 
 def _red(verdict: Verdict) -> list[str]:

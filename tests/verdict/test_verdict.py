@@ -57,6 +57,12 @@ def test_exit_code_and_headline(head: Results, base: Results | None, exit_code: 
     assert (found.exit_code, headline(found)) == (exit_code, line)
 
 
+def test_the_headline_upgrades_no_evidence() -> None:
+    head = run({"h100": {"t": "passed"}, "rtx3090:compiled": {"t": "compiled"}})
+    found = verdict(plan("h100", "rtx3090", require={"rtx3090": "compiled"}), head)
+    assert headline(found) == "ok: 1 test on h100, rtx3090 (compiled)"
+
+
 def test_many_devices_are_counted_in_the_headline() -> None:
     names = ("t4", "a100", "rtx3090", "l40s", "h100")
     found = verdict(plan(*names), run({name: {"t": "passed"} for name in names}))
