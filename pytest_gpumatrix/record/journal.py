@@ -19,6 +19,8 @@ from pytest_gpumatrix.record.outcome import Evidence, Outcome
 from pytest_gpumatrix.record.phase import Phase, cell_of
 
 SCHEMA = 1
+SESSION = "pytest"  # stands for a test where it is the session itself that has a result
+_SPEAKS_OF_AN_END = (Outcome.CRASHED, Outcome.UNKNOWN)
 
 
 class SessionLine(msgspec.Struct, tag="session", tag_field="event", frozen=True):
@@ -141,6 +143,9 @@ def cells_of(lines: Iterable[Line], *, evidence: Evidence) -> Mapping[str, Cell]
             )
         else:
             cells[test] = _never_started(test, end, evidence, collected.get(test))
+    if end is None and cells and not any(cell.outcome in _SPEAKS_OF_AN_END for cell in cells.values()):
+        # Every test had ended, and then the process died: what would have come of the session nobody knows.
+        cells[SESSION] = _unknown(SESSION, "the session did not end in good order", evidence, None)
     return cells
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from junitparser import Error, Failure, Skipped, xunit2
-from junitparser.junitparser import JUnitXml
+from junitparser.junitparser import JUnitXml, JUnitXmlError
 
-from pytest_gpumatrix.errors import GpuMatrixError
+from pytest_gpumatrix.errors import CutOff, GpuMatrixError
 from pytest_gpumatrix.hardware.capability import ComputeCapability
 from pytest_gpumatrix.record.cell import Cell, Metric
 from pytest_gpumatrix.record.column import Column, SessionFacts
@@ -25,8 +25,13 @@ _OUTCOMES = {item.value: item for item in Outcome}
 
 def read_junit(path: Path, *, device: str, evidence: Evidence) -> Column:
     """Read a column. CutOff if the file ends too early; GpuMatrixError if it is refused."""
-    root = xunit2.JUnitXml.fromstring(read_guarded(path))
+    try:
+        root = xunit2.JUnitXml.fromstring(read_guarded(path))
+    except JUnitXmlError as error:
+        raise GpuMatrixError(f"{path}: not JUnit: {error} (elements in an XML namespace are not read)") from error
     suites: list[Any] = list(root) if isinstance(root, JUnitXml) else [root]
+    for suite in suites:
+        _refuse_what_is_left_out(suite, path)
     properties: dict[str, str] = {}
     cells: dict[str, Cell] = {}
     for suite in _flat(suites):
@@ -42,6 +47,15 @@ def read_junit(path: Path, *, device: str, evidence: Evidence) -> Column:
                 "give the file back the name it was written under"
             )
     return Column(device=device, evidence=evidence, cells=cells, facts=_facts(properties, path), source=str(path))
+
+
+def _refuse_what_is_left_out(suite: Any, path: Path) -> None:
+    """A suite that declares more failures and errors than it holds is not whole."""
+    declared = (suite.failures or 0) + (suite.errors or 0)
+    results = (result for part in _flat([suite]) for case in part for result in case.result)
+    found = sum(isinstance(result, Error | Failure) for result in results)
+    if declared > found:
+        raise CutOff(f"{path.name} declares {declared} failures and errors, and holds {found}")
 
 
 def worse(one: Cell, other: Cell) -> Cell:

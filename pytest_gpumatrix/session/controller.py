@@ -130,7 +130,8 @@ class MatrixController:
         """Derive the compiled columns, write the files, and make the exit code say what they say."""
         if self._recording is None:
             return
-        self._recording.end(session, exitstatus)
+        # Another plugin's hook may have set the session's own status by now, to anything.
+        self._recording.end(session, exitstatus or session.exitstatus)
         facts = replace(self._facts, versions=loaded_versions())
         device = self._columns.running.device
         ran = Column(device=device, evidence=Evidence.NATIVE, cells=self._recording.cells(), facts=facts)
@@ -148,7 +149,7 @@ class MatrixController:
             interpreting=self._machine.interpreting,
             out=self._out,
         )
-        self._passed = exitstatus == pytest.ExitCode.OK
+        self._passed = session.exitstatus == pytest.ExitCode.OK
         if self._passed and self._ended.why_red:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from pytest_gpumatrix.errors import GpuMatrixError
+from pytest_gpumatrix.portability.launch import Launch, Problem
 from pytest_gpumatrix.portability.recorder import Recorder
 from pytest_gpumatrix.portability.tape import SCHEMA, Header, Tape, TapeWriter, merge_tapes, read_tape
 from pytest_gpumatrix.session.columns import Columns
 from pytest_gpumatrix.session.facts import loaded_versions
 from pytest_gpumatrix.session.fixture_launches import FixtureLaunches
 from pytest_gpumatrix.session.gpu_tests import describe_gpu_tests, write_gpu_tests
-from pytest_gpumatrix.session.machine import worker_id
+from pytest_gpumatrix.session.machine import runs_tests, worker_id
 from pytest_gpumatrix.session.marked import NEED
 from pytest_gpumatrix.session.matrix import Matrix
 
@@ -29,14 +30,34 @@ class LaunchRecording:
 
     def __init__(self, config: pytest.Config, columns: Columns, matrix: Matrix) -> None:
         self._config, self._columns, self._matrix = config, columns, matrix
-        self._recorder: Recorder | None = None
         self._writer: TapeWriter | None = None
-        self._fixtures: FixtureLaunches | None = None
+        gpu = columns.running.gpu
+        self._recorder = Recorder(self._write, rootdir=config.rootpath, capability=gpu.capability if gpu else None)
+        self._fixtures = FixtureLaunches(self._recorder)
+        self._imported: dict[str, Sequence[Launch | Problem]] = {}  # what a module or package launched at its import
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Begin to follow launches: importing a test module may make some."""
+        if runs_tests(self._config):
+            self._recorder.install()
+            self._config.add_cleanup(self._recorder.uninstall)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """Launches of a module's import belong to each of its tests."""
+        with self._recorder.aside() as lines:
+            report = yield
+        if lines:
+            self._imported[collector.nodeid] = lines
+        return report
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Begin to record. In a worker, before xdist tells the controller: leave what only a worker knows."""
-        if self._config.option.collectonly or not session.items:
+        if not runs_tests(self._config) or not session.items:
             return
         worker = worker_id(self._config)
         folder = _exchange_folder(self._config, worker)
@@ -52,25 +73,22 @@ class LaunchRecording:
             versions=dict(loaded_versions()),
         )
         self._writer = TapeWriter(folder / f"launches.{worker or 'main'}.jsonl", header)
-        capability = gpu.capability if gpu else None
-        self._recorder = Recorder(self._writer.write, rootdir=self._config.rootpath, capability=capability)
-        self._fixtures = FixtureLaunches(self._recorder)
-        self._recorder.install()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
         """The tape is whole before the controller reads it; a line that could not be written is an error."""
-        if self._recorder is not None:
-            self._recorder.uninstall()
+        self._recorder.uninstall()
         if self._writer is not None:
             self._writer.close()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Launches in a gpu test's setup, call and teardown are the test's."""
-        if self._recorder is None or item.stash.get(NEED, None) is None:
+        if self._writer is None or item.stash.get(NEED, None) is None:
             return (yield)
         with self._recorder.during(item.nodeid):
+            for node in item.listchain():
+                self._recorder.adopt(self._imported.get(node.nodeid, ()))
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -78,22 +96,23 @@ class LaunchRecording:
         self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
     ) -> Generator[None, object, object]:
         """Launches of a fixture that several tests share belong to each of them."""
-        if self._fixtures is None:
-            return (yield)
         with self._fixtures.setting_up(fixturedef, request):
             return (yield)
 
     def pytest_fixture_post_finalizer(self, fixturedef: pytest.FixtureDef[Any]) -> None:
         """What a fixture launched belongs to no test after its end."""
-        if self._fixtures is not None:
-            self._fixtures.forget(fixturedef)
+        self._fixtures.forget(fixturedef)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, None, None]:
         """Before its fixtures end: by now a test has asked for all that it uses."""
-        if self._fixtures is not None:
-            self._fixtures.end_of(item, recorded=item.stash.get(NEED, None) is not None)
+        self._fixtures.end_of(item, recorded=item.stash.get(NEED, None) is not None)
         return (yield)
+
+    def _write(self, line: Launch | Problem) -> None:
+        if self._writer is None:
+            raise RuntimeError("a launch of a test before the tape was begun")  # tests run after the collection
+        self._writer.write(line)
 
 
 def read_tapes(exchange: Path) -> Tape | None:

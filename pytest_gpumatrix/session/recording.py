@@ -8,6 +8,7 @@ import pytest
 
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.journal import (
+    SESSION,
     CollectedLine,
     EndLine,
     FinishLine,
@@ -53,7 +54,7 @@ class Recording:
         ):
             # A plugin's own failure, such as coverage below its limit: a report of the tests alone would be green.
             message = "pytest ended with exit code 1, and no test is to blame"
-            self._add(PhaseLine(phase=Phase(test="pytest", when="session", outcome=Outcome.ERROR, message=message)))
+            self._add(PhaseLine(phase=Phase(test=SESSION, when="session", outcome=Outcome.ERROR, message=message)))
         if exitstatus != pytest.ExitCode.INTERNAL_ERROR:
             stopped = self._interrupt or str(session.shouldfail or session.shouldstop or "") or None
             self._add(EndLine(stopped=stopped, interrupted=self._interrupt is not None))

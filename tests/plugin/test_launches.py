@@ -208,3 +208,11 @@ def test_launches_of_a_shared_fixture_are_those_of_each_test_that_uses_it(launch
     unseen = launching.cells("rtx3090")["test_asked_for_unseen"]
     assert unseen.message.startswith("may use the fixture prepared, which launched kernels")
     assert set(launching.outcomes("h100").values()) == {"compiled", "not-run"}
+
+
+def test_launches_of_a_modules_import_are_its_tests(launching: Project) -> None:
+    source = "import pytest\nimport kernels\nkernels.run(kernels.to_e4m3)\n\n"
+    source += "@pytest.mark.gpu(interpret=True)\ndef test_a(gpu):\n    kernels.run(kernels.scale, 3.0)\n"
+    launching.tests(source).recorded()
+    assert launching.outcomes("h100") == {"test_a": "compiled"}
+    assert launching.outcomes("rtx3090") == {"test_a": "failed"}

@@ -174,6 +174,29 @@ class TestA(unittest.TestCase):
         assert code == 1
         assert [change["test"] for change in report["changes"]] == ["pytest"]
 
+    @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
+    @pytest.mark.parametrize(
+        ("hook", "report"),
+        [
+            ("raise RuntimeError('late')", 3),
+            ("os._exit(1)", 3),
+            ("session.exitstatus = 1", 1),
+        ],
+        ids=["raises", "dies", "sets a code"],
+    )
+    def test_a_session_that_goes_wrong_after_its_last_test(
+        self, project: Project, hook: str, report: int, workers: tuple[str, ...]
+    ) -> None:
+        controller = "if not hasattr(session.config, 'workerinput')"
+        project.pytester.makeconftest(f"import os\ndef pytest_sessionfinish(session):\n    {controller}: {hook}")
+        project.matrix("version: 1\ndevices: {h100: {profile: h100-sxm}}\n").tests("def test_a(): ...")
+        assert project.on("h100").recorded(*workers).ret != 0
+        assert project.report("out")[0] == report
+
+    def test_an_exit_code_that_is_set_to_zero(self, project: Project) -> None:
+        project.pytester.makeconftest("def pytest_sessionfinish(session): session.exitstatus = 0")
+        assert project.tests("def test_a(): assert False").recorded().ret == 1
+
     def test_workers_that_die_before_any_test_end_the_run(self, project: Project) -> None:
         result = project.tests("import os\nif 'PYTEST_XDIST_WORKER' in os.environ: os._exit(1)").recorded("-n", "2")
         assert result.ret == 1

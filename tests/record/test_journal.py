@@ -99,6 +99,12 @@ def test_a_session_stopped_in_good_order_leaves_the_rest_not_run() -> None:
     }
 
 
+def test_a_session_that_died_after_its_last_test_is_unknown() -> None:
+    collected = CollectedLine(tests={"a": None})
+    assert outcomes([collected, *whole("a")]) == {"a": "passed", "pytest": "unknown"}
+    assert outcomes([collected, *whole("a"), EndLine()]) == {"a": "passed"}
+
+
 def test_tests_that_no_worker_reported_are_unknown() -> None:
     assert outcomes([COLLECTED, *whole("a"), EndLine()]) == {"a": "passed", "b": "unknown", "c": "unknown"}
 
@@ -134,7 +140,14 @@ def test_a_worker_that_died() -> None:
     ],
 )
 def test_the_worst_report_of_the_last_attempt_decides(reports: list[Line], outcome: str) -> None:
-    lines = [StartLine(test="a"), phase("a", "setup"), *reports, phase("a", "teardown"), FinishLine(test="a")]
+    lines = [
+        StartLine(test="a"),
+        phase("a", "setup"),
+        *reports,
+        phase("a", "teardown"),
+        FinishLine(test="a"),
+        EndLine(),
+    ]
     if not reports:
         lines = [StartLine(test="a"), FinishLine(test="a")]
     assert outcomes(lines) == {"a": outcome}

@@ -243,3 +243,17 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     path.symlink_to(tmp_path)
     with pytest.raises(GpuMatrixError, match=r"h100\.xml: cannot be read"):
         read_junit(path, device="h100", evidence=Evidence.NATIVE)
+
+
+def test_a_suite_that_holds_less_than_it_declares_counts_as_none(tmp_path: Path) -> None:
+    path = tmp_path / "h100.xml"
+    path.write_text('<testsuite errors="2" failures="1" tests="5"><testcase classname="a" name="t"/></testsuite>')
+    with pytest.raises(CutOff, match="declares 3 failures and errors, and holds 0"):
+        read_junit(path, device="h100", evidence=Evidence.NATIVE)
+
+
+def test_elements_of_a_namespace_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "h100.xml"
+    path.write_text('<testsuites xmlns="urn:x"><testsuite><testcase name="t"/></testsuite></testsuites>')
+    with pytest.raises(GpuMatrixError, match=r"h100\.xml: not JUnit"):
+        read_junit(path, device="h100", evidence=Evidence.NATIVE)
