@@ -59,9 +59,8 @@ def _refuse_what_is_left_out(suite: Any, path: Path) -> None:
 
 
 def worse(one: Cell, other: Cell) -> Cell:
-    """Of two cells of the same test, the one that may not be lost: bad before unknown before good before neutral."""
-    order = (Standing.BAD, Standing.UNKNOWN, Standing.GOOD, Standing.NEUTRAL)
-    return min(one, other, key=lambda cell: order.index(cell.standing))
+    """Of two cells of the same test, the one that may not be lost."""
+    return max(one, other, key=lambda cell: cell.standing.weight)
 
 
 def _facts(properties: Mapping[str, str], path: Path) -> SessionFacts:

@@ -47,6 +47,13 @@ class Standing(str, Enum):
     NEUTRAL = "neutral"
     UNKNOWN = "unknown"
 
+    @property
+    def weight(self) -> int:
+        """Of two results of one test the heavier may not be lost: bad, then unknown, good, neutral."""
+        return _WEIGHT[self]
+
+
+_WEIGHT = {Standing.NEUTRAL: 0, Standing.GOOD: 1, Standing.UNKNOWN: 2, Standing.BAD: 3}
 
 _STANDING = {
     Outcome.PASSED: Standing.GOOD,

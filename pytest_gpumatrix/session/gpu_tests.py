@@ -13,8 +13,8 @@ from pytest_gpumatrix.gate.expectation import expected_failure
 from pytest_gpumatrix.record.atomic import write_atomically
 from pytest_gpumatrix.session.marked import NEED, XFAIL_MARKS
 from pytest_gpumatrix.session.matrix import Matrix
-from pytest_gpumatrix.session.reports import printable
 from pytest_gpumatrix.triage.cause import Category
+from pytest_gpumatrix.triage.printable import printable
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,7 +22,8 @@ from pytest_gpumatrix.record.journal import (
 from pytest_gpumatrix.record.outcome import Evidence, Outcome, Standing
 from pytest_gpumatrix.record.phase import Phase
 from pytest_gpumatrix.session.gpu_tests import GpuTest
-from pytest_gpumatrix.session.reports import collection_error, phase_of, printable
+from pytest_gpumatrix.session.reports import collection_error, phase_of
+from pytest_gpumatrix.triage.printable import printable
 
 
 class Recording:

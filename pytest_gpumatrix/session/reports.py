@@ -15,6 +15,7 @@ from pytest_gpumatrix.session.fixtures import METRICS
 from pytest_gpumatrix.session.gating import SKIPPED_BY_REQUIREMENT
 from pytest_gpumatrix.triage.cause import Cause
 from pytest_gpumatrix.triage.classify import FailureText, classify, exception_texts
+from pytest_gpumatrix.triage.printable import printable
 
 _DETAILS_LENGTH = 100_000  # characters of a traceback that are kept
 _STRICT_XPASS = "[XPASS(strict)]"
@@ -51,11 +52,6 @@ class ReportNotes:
         if note != ReportNote():
             setattr(report, _NOTE, msgspec.to_builtins(note))
         return report
-
-
-def printable(text: str) -> str:
-    """Text that UTF-8 can hold: a lone surrogate, as of a file name that is no text, becomes its escape."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def phase_of(report: pytest.TestReport) -> Phase:

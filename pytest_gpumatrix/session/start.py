@@ -26,7 +26,7 @@ def start_gating(config: pytest.Config, items: list[pytest.Item], marked: Sequen
 
     if problems := read_marks(marked):
         raise pytest.UsageError("\n".join(problems))
-    gate = config.pluginmanager.get_plugin(_GATE) or _register_gate(config)
+    gate = config.pluginmanager.get_plugin(_GATE) or _register_gate(config, *_machine_and_matrix(config))
     # A kernel that faults may leave the CUDA context broken for every test after it.
     to_fail = {item for item in marked if gate.expected(item) is not None}
     items.sort(key=lambda item: item in to_fail)
@@ -38,8 +38,9 @@ def start_matrix(config: pytest.Config) -> None:
     from pytest_gpumatrix.session.launches import LaunchRecording
     from pytest_gpumatrix.session.reports import ReportNotes
 
-    machine, matrix, chosen = _choose(config)
-    _register_gate(config)
+    machine, matrix = _machine_and_matrix(config)
+    chosen = _choose(config, machine, matrix)
+    _register_gate(config, machine, matrix)
     config.pluginmanager.register(ReportNotes(), "gpumatrix-notes")
     config.pluginmanager.register(LaunchRecording(config, chosen, matrix), "gpumatrix-launches")
     if worker_id(config) is None:
@@ -49,26 +50,28 @@ def start_matrix(config: pytest.Config) -> None:
         config.pluginmanager.register(MatrixController(config, machine, matrix, chosen, out), "gpumatrix-controller")
 
 
-def _choose(config: pytest.Config) -> tuple[Machine, Matrix, choose.Columns]:
+def _machine_and_matrix(config: pytest.Config) -> tuple[Machine, Matrix]:
     try:
         machine, matrix = machine_of(config), matrix_of(config)
         _refuse_what_cannot_be_told(config, machine)
+    except GpuMatrixError as error:
+        raise pytest.UsageError(f"gpumatrix: {error}") from error
+    return machine, matrix
+
+
+def _choose(config: pytest.Config, machine: Machine, matrix: Matrix) -> choose.Columns:
+    try:
         refuse_interpreted_gpu(machine, os.environ)
         if config.getoption("--gpu-native"):
-            return machine, matrix, choose.native_column(machine.detection, matrix.devices)
-        return machine, matrix, choose.choose_columns(machine.detection, matrix.devices)
+            return choose.native_column(machine.detection, matrix.devices)
+        return choose.choose_columns(machine.detection, matrix.devices)
     except InfraError as error:
         pytest.exit(f"gpumatrix: {error}", returncode=error.exit_code)
     except GpuMatrixError as error:
         raise pytest.UsageError(f"gpumatrix: {error}") from error
 
 
-def _register_gate(config: pytest.Config) -> Gate:
-    try:
-        machine, matrix = machine_of(config), matrix_of(config)
-        _refuse_what_cannot_be_told(config, machine)
-    except GpuMatrixError as error:
-        raise pytest.UsageError(f"gpumatrix: {error}") from error
+def _register_gate(config: pytest.Config, machine: Machine, matrix: Matrix) -> Gate:
     gate = Gate(config, choose.running_column(machine.detection, matrix.devices), matrix)
     config.pluginmanager.register(gate, _GATE)
     return gate

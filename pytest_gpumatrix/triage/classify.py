@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytest_gpumatrix.triage.cause import Category, Cause
+from pytest_gpumatrix.triage.printable import printable
 
 _EVIDENCE_LENGTH = 300  # characters of the deciding line that are kept
 _TEXT_LENGTH = 20_000  # characters of one exception that are searched, from each end
@@ -82,9 +83,7 @@ def load_rules() -> Sequence[Rule]:
 
 def _exception_text(error: BaseException) -> FailureText:
     kind = type(error)
-    # A message may hold what UTF-8 cannot: a file name that is no text.
-    message = str(error).encode("utf-8", "backslashreplace").decode("utf-8")
-    text = f"{kind.__module__}.{kind.__qualname__}: {message}"
+    text = f"{kind.__module__}.{kind.__qualname__}: {printable(str(error))}"
     asserted = isinstance(error, (AssertionError, pytest.fail.Exception))
     return FailureText(text=text, quotable=asserted and not _raised_by_library(error))
 

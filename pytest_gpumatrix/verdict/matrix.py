@@ -13,9 +13,6 @@ from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.column import CPU, Column
 from pytest_gpumatrix.record.outcome import Evidence, Outcome, Standing
 
-# Of two cells with equal evidence (shards of one device) the one that may not be lost counts.
-_PRECEDENCE = (Standing.NEUTRAL, Standing.GOOD, Standing.UNKNOWN, Standing.BAD)
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MatrixDevice:
@@ -165,4 +162,4 @@ def _resolve(candidates: Sequence[tuple[int, Cell]]) -> Resolved:
 def _rank(candidate: tuple[int, Cell]) -> tuple[object, ...]:
     strength, cell = candidate
     text = (cell.outcome.value, cell.strict, cell.message, cell.details, cell.requirement or "", repr(cell))
-    return (strength, _PRECEDENCE.index(cell.standing), *text)
+    return (strength, cell.standing.weight, *text)
