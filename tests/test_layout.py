@@ -15,6 +15,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "pytest_gpumatrix"
 # A folder imports only from itself and from those before it. docs/architecture.md shows the same list.
 STAGES = ["hardware", "triage", "gate", "record", "config", "portability", "verdict", "render", "session", "github"]
+# Within portability/ as well.
+PORTABILITY = ["tape", "patching", "recording", "compiling", "judging", "emulation", "binaries"]
 COMPOSERS = ["plugin.py", "cli.py", "__main__.py"]
 HEAVY = {"torch", "triton", "numpy", "pynvml", "cuda"}
 
@@ -50,6 +52,10 @@ def test_imports_flow_one_way(path: Path) -> None:
         parts = name.split(".")
         if parts[0] == "pytest_gpumatrix" and len(parts) > 1 and parts[1] != "errors":
             assert parts[1] in allowed, f"{path.relative_to(ROOT)} imports {name}: {stage} may use {', '.join(allowed)}"
+        if stage == "portability" and name.startswith("pytest_gpumatrix.portability."):
+            step = path.relative_to(PACKAGE).parts[1]
+            before = PORTABILITY[: PORTABILITY.index(step) + 1] if step in PORTABILITY else []
+            assert parts[2] in before, f"{path.relative_to(ROOT)} imports {name}: {step} may use {', '.join(before)}"
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(PACKAGE)))

@@ -9,7 +9,7 @@ from packaging.specifiers import SpecifierSet
 
 from pytest_gpumatrix.gate.requirement import Device
 from pytest_gpumatrix.gate.specifier import allows
-from pytest_gpumatrix.gate.target import Target
+from pytest_gpumatrix.hardware.target import Target
 from pytest_gpumatrix.triage.cause import Category, Cause
 
 

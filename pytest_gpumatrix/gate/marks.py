@@ -14,9 +14,9 @@ from packaging.specifiers import SpecifierSet
 from pytest_gpumatrix.gate.expectation import XfailMark
 from pytest_gpumatrix.gate.requirement import Otherwise, Requirement
 from pytest_gpumatrix.gate.specifier import parse_capabilities
-from pytest_gpumatrix.gate.target import Target
 from pytest_gpumatrix.hardware.profile import Feature
 from pytest_gpumatrix.hardware.sizes import parse_size
+from pytest_gpumatrix.hardware.target import Target
 from pytest_gpumatrix.triage.cause import Category
 
 _OPERATOR = re.compile(r"\s*(===|~=|==|!=|<=|>=|<|>)")

@@ -10,9 +10,9 @@ from packaging.requirements import Requirement as ModuleRequirement
 from packaging.specifiers import SpecifierSet
 
 from pytest_gpumatrix.gate.specifier import allows
-from pytest_gpumatrix.gate.target import Target
 from pytest_gpumatrix.hardware.profile import Feature, Profile
 from pytest_gpumatrix.hardware.sizes import format_size
+from pytest_gpumatrix.hardware.target import Target
 
 
 class Otherwise(str, Enum):

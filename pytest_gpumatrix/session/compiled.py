@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_gpumatrix.portability.columns import compiled_columns
-from pytest_gpumatrix.portability.compile_launches import Compiling
-from pytest_gpumatrix.portability.tape import Tape
+from pytest_gpumatrix.portability.judging.columns import compiled_columns
+from pytest_gpumatrix.portability.judging.compile_launches import Compiling
+from pytest_gpumatrix.portability.tape.tape import Tape
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.column import Column, SessionFacts
 from pytest_gpumatrix.record.outcome import Outcome, Standing

@@ -14,7 +14,7 @@ import pytest
 
 from pytest_gpumatrix.errors import GpuMatrixError
 from pytest_gpumatrix.hardware.sizes import format_size
-from pytest_gpumatrix.portability.tape import Tape
+from pytest_gpumatrix.portability.tape.tape import Tape
 from pytest_gpumatrix.record.column import Column, SessionFacts
 from pytest_gpumatrix.record.journal import JournalWriter, SessionLine
 from pytest_gpumatrix.record.outcome import Evidence

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_gpumatrix.portability.tape import Tape, write_tape
+from pytest_gpumatrix.portability.tape.tape import Tape, write_tape
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.column import CPU, Column
 from pytest_gpumatrix.record.junit_write import write_junit

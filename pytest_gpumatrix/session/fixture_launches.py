@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pytest_gpumatrix.portability.launch import Launch, Problem
-from pytest_gpumatrix.portability.recorder import Recorder
+from pytest_gpumatrix.portability.recording.recorder import Recorder
+from pytest_gpumatrix.portability.tape.launch import Launch, Problem
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from pytest_gpumatrix.errors import GpuMatrixError
-from pytest_gpumatrix.portability.launch import Launch, Problem
-from pytest_gpumatrix.portability.recorder import Recorder
-from pytest_gpumatrix.portability.tape import SCHEMA, Header, Tape, TapeWriter, merge_tapes, read_tape
+from pytest_gpumatrix.portability.recording.recorder import Recorder
+from pytest_gpumatrix.portability.tape.launch import Launch, Problem
+from pytest_gpumatrix.portability.tape.tape import SCHEMA, Header, Tape, TapeWriter, merge_tapes, read_tape
 from pytest_gpumatrix.session.columns import Columns
 from pytest_gpumatrix.session.facts import loaded_versions
 from pytest_gpumatrix.session.fixture_launches import FixtureLaunches

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from pytest_gpumatrix.hardware import catalogue
-from pytest_gpumatrix.portability.compile_launches import Compiling, compile_launches
-from pytest_gpumatrix.portability.judgement import Judgement
-from pytest_gpumatrix.portability.launch import Launch, digest
-from pytest_gpumatrix.portability.tape import Tape
+from pytest_gpumatrix.portability.judging.compile_launches import Compiling, compile_launches
+from pytest_gpumatrix.portability.judging.judgement import Judgement
+from pytest_gpumatrix.portability.tape.launch import Launch, digest
+from pytest_gpumatrix.portability.tape.tape import Tape
 from tests.portability.sample_run import launches_of, recorded
 
 

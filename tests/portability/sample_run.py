@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from pytest_gpumatrix.portability.launch import Launch
-from pytest_gpumatrix.portability.tape import Tape, read_tape
+from pytest_gpumatrix.portability.tape.launch import Launch
+from pytest_gpumatrix.portability.tape.tape import Tape, read_tape
 
 SAMPLE = Path(__file__).parent / "sample"
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import fake_gpu  # type: ignore[import-not-found] # this folder is on the path when it runs
 
 from pytest_gpumatrix.hardware.capability import ComputeCapability
-from pytest_gpumatrix.portability.recorder import Recorder
-from pytest_gpumatrix.portability.tape import SCHEMA, Header, TapeWriter
+from pytest_gpumatrix.portability.recording.recorder import Recorder
+from pytest_gpumatrix.portability.tape.tape import SCHEMA, Header, TapeWriter
 
 HERE = Path(__file__).parent
 

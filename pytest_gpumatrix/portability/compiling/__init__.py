@@ -1,0 +1,1 @@
+"""What was launched, compiled for another device."""

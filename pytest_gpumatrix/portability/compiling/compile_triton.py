@@ -1,0 +1,118 @@
+"""Compiles a recorded Triton kernel for an architecture. Runs in a compiling process only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pytest_gpumatrix.portability.compiling.compile_job import Compiled, Status
+from pytest_gpumatrix.portability.compiling.rebuild import find_jit_function
+from pytest_gpumatrix.portability.compiling.target_driver import driving
+from pytest_gpumatrix.portability.tape.launch import TritonKernel
+from pytest_gpumatrix.portability.tape.values import decode
+
+WARP_SIZE = 32
+_PTXAS_ERROR = re.compile(r"^ptxas .*?(?:error|fatal)\s*: *(\S.*)$", re.MULTILINE)
+
+
+def compile_triton(kernel: TritonKernel, arch: str, rootdir: Path, started: Callable[[], None]) -> Compiled:
+    """Compile for "sm_86" and the like; Triton itself adds the "a" from 9.0 on.
+
+    ``started`` is called once the kernel is found. CannotRebuildError if it is not.
+    """
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler.compiler import make_backend
+
+    function = find_jit_function(kernel.function, rootdir)
+    constants = {path: decode(value, lambda ref: find_jit_function(ref, rootdir)) for path, value in kernel.constants}
+    options = {
+        name: decode(value, lambda ref: find_jit_function(ref, rootdir)) for name, value in kernel.options.items()
+    }
+    target = GPUTarget("cuda", int(arch.removeprefix("sm_")), WARP_SIZE)
+    started()
+    try:
+        known = vars(make_backend(target).parse_options(dict(options)))
+    except ValueError as error:  # an option that this target does not have: it ends an autotuner too
+        return Compiled(status=Status.REFUSED, message=_one_line(str(error)))
+    if unknown := sorted(options.keys() - known.keys()):
+        return Compiled(status=Status.REFUSED, message=f"Keyword argument {unknown[0]} was specified but unrecognised")
+    signature = {name: _as_tuples(kind) for name, kind in kernel.signature.items()}
+    attributes = dict(kernel.attributes)
+    source = _source_class(function)(function, signature, constants, attributes)
+    # Triton's own cache follows fewer names than ours.
+    always = contextlib.nullcontext() if kernel.lasting else _without_tritons_cache()
+    try:
+        with driving(target), always:
+            metadata = triton.compile(source, target=target, options=options).metadata
+    except Exception as error:  # noqa: BLE001 - sorted out there; what is not the compiler's is unknown
+        return _refusal(error)
+    return Compiled(
+        status=Status.COMPILED,
+        shared_memory=metadata.shared,
+        threads=metadata.num_warps * WARP_SIZE,
+        tensor_memory=getattr(metadata, "tmem_size", None),
+    )
+
+
+@contextlib.contextmanager
+def _without_tritons_cache() -> Iterator[None]:
+    before = os.environ.get("TRITON_ALWAYS_COMPILE")
+    os.environ["TRITON_ALWAYS_COMPILE"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["TRITON_ALWAYS_COMPILE"]
+        else:
+            os.environ["TRITON_ALWAYS_COMPILE"] = before
+
+
+def _refusal(error: Exception) -> Compiled:
+    from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
+    from triton.runtime.errors import PTXASError
+
+    if isinstance(error, PTXASError):
+        match = _PTXAS_ERROR.search(str(error))
+        sentence = match[1] if match else str(error)
+        return Compiled(status=Status.REFUSED, message=_one_line(sentence), tuner_survives=True)
+    if isinstance(error, CompilationError):
+        sentence = _innermost_sentence(error)
+        survives = isinstance(error, CompileTimeAssertionFailure)
+        return Compiled(status=Status.REFUSED, message=_one_line(sentence), tuner_survives=survives)
+    if isinstance(error, RuntimeError) and "PassManager" in str(error):
+        return Compiled(status=Status.REFUSED, message=_one_line(f"Triton's compiler fails: {error}"))
+    return Compiled(status=Status.UNKNOWN, message=_one_line(f"not compiled: {type(error).__name__}: {error}"))
+
+
+def _innermost_sentence(error: BaseException) -> str:
+    """What the line that is at fault says: the calls that lead to it each raise an error of their own, with no text."""
+    sentence = ""
+    link: BaseException | None = error
+    while link is not None:
+        sentence = str(getattr(link, "error_message", link) or "") or sentence
+        link = link.__cause__
+    return sentence or str(error)
+
+
+def _source_class(function: Any) -> Any:
+    if function.is_gluon():
+        from triton.experimental.gluon._runtime import GluonASTSource
+
+        return GluonASTSource
+    from triton.compiler import ASTSource
+
+    return ASTSource
+
+
+def _as_tuples(kind: Any) -> Any:
+    return tuple(_as_tuples(item) for item in kind) if isinstance(kind, list) else kind
+
+
+def _one_line(text: str, limit: int = 300) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"

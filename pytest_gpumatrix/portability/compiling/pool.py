@@ -1,0 +1,203 @@
+"""Compiling processes: started, asked, and replaced when a compiler takes one down."""
+
+from __future__ import annotations
+
+import json
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, cast
+
+import msgspec
+
+from pytest_gpumatrix.errors import GpuMatrixError
+from pytest_gpumatrix.portability.compiling.compile_job import Compiled, Done, Job, Started, Status
+
+# -I: neither PYTHON* variables nor the current folder; the search path is that of the process that recorded.
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from pytest_gpumatrix.portability.compiling.worker import main; main(sys.argv[2])"
+)
+# They would make a compiling process interpret, compile for another target, or take code from elsewhere.
+_NOT_INHERITED = frozenset(
+    {
+        "TRITON_INTERPRET",
+        "TRITON_OVERRIDE_ARCH",
+        "TRITON_KERNEL_OVERRIDE",
+        "TRITON_KERNEL_DUMP",
+        "TRITON_STORE_BINARY_ONLY",
+        "TRITON_CACHE_MANAGER",
+        "TRITON_REMOTE_CACHE_BACKEND",
+    }
+)
+_COMPILING = "GPUMATRIX_COMPILING"  # set in compiling processes
+# A compiler that fails ends by these; by others the process was stopped from outside (SIGKILL: out of memory).
+_CRASHES = frozenset({signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP})
+
+
+def compiling_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a compiling process: no interpreter, no GPU."""
+    kept = {name: value for name, value in environ.items() if name not in _NOT_INHERITED}
+    return {**kept, "CUDA_VISIBLE_DEVICES": "", _COMPILING: "1"}
+
+
+def refuse_to_nest(environ: Mapping[str, str]) -> None:
+    """A compiling process imports the project's modules; one that compiles at import would start others without end."""
+    if _COMPILING in environ:
+        raise GpuMatrixError(
+            "a compiling process was asked to start others: does a module of the project run pytest, or compile, "
+            "when it is imported?"
+        )
+
+
+class CompilingProcess:
+    """One process, asked one job at a time."""
+
+    def __init__(self, rootdir: Path, sys_path: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        command = [sys.executable, "-I", "-c", _START, json.dumps(list(sys_path)), str(rootdir)]
+        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=dict(environment)
+        )
+        self._stdin, self._stdout = cast("IO[bytes]", self._process.stdin), cast("IO[bytes]", self._process.stdout)
+        self._decoder = msgspec.json.Decoder(Started | Done)
+        self.alive = True
+
+    def ask(self, job: Job) -> Compiled:
+        """Do a job. If the process ends instead of answering, that is the answer, and ``alive`` is False."""
+        started = False
+        try:
+            self._stdin.write(msgspec.json.encode(job) + b"\n")
+            self._stdin.flush()
+            while line := self._stdout.readline():
+                answer = self._decoder.decode(line)
+                if isinstance(answer, Done):
+                    return answer.compiled
+                started = True
+        except (OSError, ValueError, msgspec.MsgspecError):  # it ended, or what it says is no answer
+            self._process.kill()
+        self.alive = False
+        return self._ended(started)
+
+    def stop(self) -> None:
+        """End the process, whatever it is doing."""
+        self.alive = False
+        self._process.kill()
+        self._process.wait()
+
+    def close(self) -> None:
+        """Release the files of a process that has ended and that nobody is asking."""
+        with suppress(BrokenPipeError):  # what it did not read goes nowhere
+            self._stdin.close()
+        self._stdout.close()
+        self._errors.close()
+
+    def _ended(self, started: bool) -> Compiled:
+        code = self._process.wait()
+        how = _signal_name(-code) if code < 0 else f"exit code {code}"
+        last = self._last_words()
+        if not started:
+            return Compiled(
+                status=Status.UNKNOWN, message=f"cannot be rebuilt: importing its module ends in {how}{last}"
+            )
+        if code < 0 and -code not in _CRASHES:
+            return Compiled(status=Status.UNKNOWN, message=f"not compiled: the compiling process was ended by {how}")
+        return Compiled(status=Status.CRASHED, message=f"the compiler crashed ({how}){last}")
+
+    def _last_words(self) -> str:
+        size = self._errors.seek(0, 2)
+        self._errors.seek(max(0, size - 16_384))
+        lines = [line.strip() for line in self._errors.read().decode(errors="replace").splitlines() if line.strip()]
+        telling = [line for line in lines if "LLVM ERROR" in line or "Assertion" in line or "error:" in line]
+        return f": {(telling or lines)[-1][:300]}" if lines else ""
+
+
+def run_jobs(
+    jobs: Iterable[Job], *, processes: int, start: Callable[[], CompilingProcess], budget_seconds: float
+) -> Iterator[tuple[Job, Compiled]]:
+    """Do the jobs in parallel; yields each as it ends. When the budget is used up the rest is not yielded."""
+    waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
+    count = 0
+    for job in jobs:
+        waiting.put(job)
+        count += 1
+    deadline = time.monotonic() + budget_seconds
+    crew = [_Runner(waiting, start) for _ in range(min(processes, count))]
+    results: queue.SimpleQueue[tuple[Job, Compiled] | BaseException] = queue.SimpleQueue()
+    try:
+        for runner in crew:
+            runner.begin(results)
+        for _ in range(count):
+            try:
+                result = results.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                return
+            if isinstance(result, BaseException):
+                raise result
+            yield result
+    finally:
+        for runner in crew:
+            runner.stop()
+
+
+class _Runner:
+    """A thread that feeds one process at a time."""
+
+    def __init__(self, waiting: queue.SimpleQueue[Job], start: Callable[[], CompilingProcess]) -> None:
+        self._waiting, self._start = waiting, start
+        self._lock = threading.Lock()
+        self._process: CompilingProcess | None = None
+        self._stopped = False
+        self._thread: threading.Thread | None = None
+
+    def begin(self, results: queue.SimpleQueue[tuple[Job, Compiled] | BaseException]) -> None:
+        """Start the thread."""
+        self._thread = threading.Thread(target=self._run, args=(results,), daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the process, and with it the thread."""
+        with self._lock:
+            self._stopped = True
+            if self._process is not None:
+                self._process.stop()
+        if self._thread is not None:
+            self._thread.join()
+        if self._process is not None:
+            self._process.close()
+
+    def _run(self, results: queue.SimpleQueue[tuple[Job, Compiled] | BaseException]) -> None:
+        try:
+            while (process := self._ready()) is not None:
+                try:
+                    job = self._waiting.get_nowait()
+                except queue.Empty:
+                    return
+                results.put((job, process.ask(job)))
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
+            results.put(error)
+
+    def _ready(self) -> CompilingProcess | None:
+        with self._lock:
+            if self._stopped:
+                return None
+            if self._process is not None and not self._process.alive:
+                self._process.close()
+                self._process = None
+            if self._process is None:
+                self._process = self._start()
+            return self._process
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,56 @@
+"""A compiling process: reads jobs from its standard input, one JSON line each, and answers with lines.
+
+It imports the modules that hold the kernels, which is code that the tests have just run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from pytest_gpumatrix.portability.compiling.compile_job import Compiled, Done, Job, Started, Status
+from pytest_gpumatrix.portability.compiling.rebuild import CannotRebuildError
+from pytest_gpumatrix.portability.tape.launch import TritonKernel
+
+_ENCODER = msgspec.json.Encoder()
+
+
+def main(rootdir: str) -> None:
+    """Serve until the input ends."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what compilers and imported modules print must not come between the answers
+    sys.stdout = sys.stderr
+    if rootdir not in sys.path:
+        sys.path.append(rootdir)  # pytest's importlib mode names a test module by its path from here
+    decoder = msgspec.json.Decoder(Job)
+    while line := sys.stdin.buffer.readline():
+        _answer(
+            answers,
+            Done(compiled=compile_job(decoder.decode(line), Path(rootdir), lambda: _answer(answers, Started()))),
+        )
+
+
+def compile_job(job: Job, rootdir: Path, started: Callable[[], None]) -> Compiled:
+    """Do one job; never raises: what is not the compiler's refusal is unknown."""
+    try:
+        if isinstance(job.kernel, TritonKernel):
+            from pytest_gpumatrix.portability.compiling.compile_triton import compile_triton
+
+            return compile_triton(job.kernel, job.arch, rootdir, started)
+        from pytest_gpumatrix.portability.compiling.compile_cuda import compile_cuda
+
+        return compile_cuda(job.kernel, job.arch, started)
+    except CannotRebuildError as error:
+        return Compiled(status=Status.UNKNOWN, message=f"cannot be rebuilt: {error}")
+    except Exception as error:  # noqa: BLE001 - the next jobs must not suffer, and the answer says what it was
+        return Compiled(status=Status.UNKNOWN, message=f"not compiled: {type(error).__name__}: {error}"[:300])
+
+
+def _answer(answers: BinaryIO, answer: Started | Done) -> None:
+    answers.write(_ENCODER.encode(answer) + b"\n")
+    answers.flush()

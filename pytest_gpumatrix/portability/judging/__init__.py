@@ -1,0 +1,1 @@
+"""What was compiled, held against a device."""

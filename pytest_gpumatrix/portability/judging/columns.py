@@ -1,0 +1,96 @@
+"""The compiled columns of a run, from its tape and the cells of the column that ran."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pytest_gpumatrix.gate.requirement import Otherwise, Unmet
+from pytest_gpumatrix.hardware.profile import Profile
+from pytest_gpumatrix.portability.judging.compile_launches import Compiling, compile_launches
+from pytest_gpumatrix.portability.judging.derive import compiled_cell
+from pytest_gpumatrix.portability.judging.judgement import Judgement
+from pytest_gpumatrix.portability.tape.launch import Launch, digest
+from pytest_gpumatrix.portability.tape.tape import Tape
+from pytest_gpumatrix.record.cell import Cell
+from pytest_gpumatrix.record.column import Column
+from pytest_gpumatrix.record.outcome import Evidence
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What is known of the gpu tests of a run."""
+
+    cells: Mapping[str, Cell]
+    launches: Mapping[str, Sequence[Launch]]
+    problems: Mapping[str, Sequence[str]]
+    asked: Mapping[tuple[str, str], Unmet | None]  # by test and device
+
+    def to_judge(self) -> list[tuple[Launch, str]]:
+        """Each launch with each device that would run it. Nothing is compiled for what a requirement skips."""
+        return [
+            (launch, device)
+            for (test, device), lacking in self.asked.items()
+            if lacking is None or lacking.otherwise is Otherwise.XFAIL
+            for launch in self.launches.get(test, ())
+        ]
+
+    def cell(self, test: str, device: str, judgements: Mapping[tuple[str, str], Judgement]) -> Cell:
+        """A test's cell on a device."""
+        lacking = self.asked[test, device]
+        return compiled_cell(
+            test,
+            lacking.reason if lacking is not None else None,
+            lacking is not None and lacking.otherwise is Otherwise.XFAIL,
+            self.cells[test],
+            _judged(self.launches.get(test, ()), device, judgements),
+            self.problems.get(test, ()),
+        )
+
+
+def compiled_columns(
+    tape: Tape,
+    ran: Mapping[str, Cell],
+    profiles: Mapping[str, Profile],
+    unmet: Callable[[str, str], Unmet | None],
+    compiling: Compiling,
+) -> tuple[Column, ...]:
+    """One column per device of ``profiles``, with a cell for each gpu test (a cell of ``ran`` with a requirement).
+
+    ``unmet(test, device)`` is what the test's marks ask for and the device has not.
+    """
+    cells = {test: cell for test, cell in ran.items() if cell.requirement is not None}
+    run = _Run(
+        cells=cells,
+        launches=_by_test((launch.test, launch) for launch in tape.launches),
+        problems=_by_test((problem.test, problem.message) for problem in tape.problems),
+        asked={(test, device): unmet(test, device) for test in cells for device in profiles},
+    )
+    judgements = compile_launches(run.to_judge(), profiles, tape.header, compiling)
+    return tuple(
+        Column(
+            device=device,
+            evidence=Evidence.COMPILED,
+            cells={test: run.cell(test, device, judgements) for test in cells},
+        )
+        for device in profiles
+    )
+
+
+def _by_test(pairs: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
+    found = defaultdict(list)
+    for test, value in pairs:
+        found[test].append(value)
+    return found
+
+
+def _judged(
+    launches: Sequence[Launch], device: str, judgements: Mapping[tuple[str, str], Judgement]
+) -> list[tuple[Launch, Judgement]]:
+    """The launches with their judgements; none where the device's requirement skips the test."""
+    places = ((launch, (digest(launch.kernel), device)) for launch in launches)
+    return [(launch, judgements[place]) for launch, place in places if place in judgements]

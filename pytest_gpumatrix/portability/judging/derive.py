@@ -1,0 +1,70 @@
+"""A test's launches, judged for a device -> its cell in that device's compiled column. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_gpumatrix.portability.judging.judge import judge_launches
+from pytest_gpumatrix.portability.judging.judgement import Fit, Judgement
+from pytest_gpumatrix.portability.tape.launch import Launch
+from pytest_gpumatrix.record.cell import Cell
+from pytest_gpumatrix.record.outcome import Evidence, Outcome
+
+
+def compiled_cell(
+    test: str,
+    requirement_unmet: str | None,
+    otherwise_xfail: bool,
+    ran: Cell,
+    judgements: Sequence[tuple[Launch, Judgement]],
+    problems: Sequence[str],
+) -> Cell:
+    """The cell of a gpu test on a device that is not here.
+
+    ``ran`` is its cell in the column that ran; ``judgements`` are of its launches, for this device; ``problems``
+    say what of it could not be recorded. The first that holds decides: an unmet requirement (unless the marks
+    expect a failure there), a launch that fails, something that is not known, no launch, a test that did not
+    pass where it ran.
+    """
+    if requirement_unmet is not None and not otherwise_xfail:
+        return _cell(test, ran, Outcome.SKIPPED_REQUIREMENT, requirement_unmet)
+    judged = judge_launches([(launch, _settled(launch, judgement, ran)) for launch, judgement in judgements])
+    failing = _sentences(judged, Fit.FAILS)
+    if failing:
+        outcome = Outcome.FAILED if requirement_unmet is None else Outcome.XFAILED
+        return _cell(test, ran, outcome, _first(failing), details="\n".join(failing))
+    if unknown := [*problems, *_sentences(judged, Fit.UNKNOWN)]:
+        return _cell(test, ran, Outcome.NOT_RUN, _first(unknown), details="\n".join(unknown))
+    if not judged:
+        return _cell(test, ran, Outcome.NOT_RUN, f"no kernel launch to go by; where it ran: {ran.outcome.value}")
+    fits = f"{len(judged)} kernel {'launch fits' if len(judged) == 1 else 'launches fit'}"
+    if ran.outcome is not Outcome.PASSED:
+        return _cell(test, ran, Outcome.NOT_RUN, f"{fits}; where it ran: {ran.outcome.value}")
+    return _cell(test, ran, Outcome.COMPILED, fits)
+
+
+def _settled(launch: Launch, judgement: Judgement, ran: Cell) -> Judgement:
+    """A launch that failed where it ran, in a test that passed: the test expects the failure, here or anywhere."""
+    if launch.raised and ran.outcome is Outcome.PASSED:
+        return Judgement(fit=Fit.UNKNOWN, reason="it failed where it ran as well, and the test passed all the same")
+    return judgement
+
+
+def _cell(test: str, ran: Cell, outcome: Outcome, message: str, details: str = "") -> Cell:
+    return Cell(
+        test=test,
+        outcome=outcome,
+        evidence=Evidence.COMPILED,
+        message=message,
+        details=details,
+        requirement=ran.requirement,
+    )
+
+
+def _sentences(judged: Sequence[tuple[Launch, Judgement]], fit: Fit) -> list[str]:
+    return [f"{launch.kernel.name}: {judgement.reason}" for launch, judgement in judged if judgement.fit is fit]
+
+
+def _first(sentences: Sequence[str]) -> str:
+    more = len(sentences) - 1
+    return sentences[0] if not more else f"{sentences[0]} (and {more} more like it: see the details)"

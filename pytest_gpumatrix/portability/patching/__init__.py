@@ -1,0 +1,1 @@
+"""Following and replacing what other packages define."""

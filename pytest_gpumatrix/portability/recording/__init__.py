@@ -1,0 +1,1 @@
+"""What a test launches, seen while it runs."""

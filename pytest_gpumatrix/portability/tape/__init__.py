@@ -1,0 +1,1 @@
+"""What a test launched, kept as JSON lines."""

@@ -1,0 +1,163 @@
+"""The tape: a file of JSON lines, a header first, then what each test launched."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from pytest_gpumatrix.errors import GpuMatrixError
+from pytest_gpumatrix.portability.tape.launch import Launch, Problem, digest
+from pytest_gpumatrix.record.atomic import write_atomically
+
+SCHEMA = 2  # raised when a line's meaning changes; fields that are only added are ignored by an older reader
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="header"):
+    """The first line: what is needed to find the kernels again."""
+
+    schema: int
+    rootdir: str
+    sys_path: tuple[str, ...]  # of the process that recorded
+    capability: str | None = None  # of the GPU that ran, "9.0"; None for the interpreter
+    versions: dict[str, str] = {}
+
+
+Line = Header | Launch | Problem
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(Line)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tape:
+    """What a run launched. ``cut_off`` says that the file ended in the middle of a line."""
+
+    header: Header
+    launches: tuple[Launch, ...]
+    problems: tuple[Problem, ...]
+    cut_off: bool = False
+
+
+class TapeWriter:
+    """Appends lines, each on the disk when ``write`` returns, so that a crash loses nothing.
+
+    The file must not be there yet: a tape is never written over. Usable from several threads.
+    """
+
+    def __init__(self, path: Path, header: Header) -> None:
+        self._lock = threading.Lock()
+        self._error: OSError | None = None
+        try:
+            self._file = path.open("xb", buffering=0)
+        except OSError as error:
+            raise GpuMatrixError(f"{path}: cannot write the tape: {error.strerror or error}") from error
+        self.write(header)
+
+    def write(self, line: Line) -> None:
+        """Append one line."""
+        content = memoryview(_ENCODER.encode(line) + b"\n")
+        with self._lock:
+            try:
+                while content:
+                    content = content[self._file.write(content) :]
+            except OSError as error:
+                self._error = error
+                raise
+
+    def close(self) -> None:
+        """Close the file. GpuMatrixError if a line could not be written, for then the tape is not whole."""
+        self._file.close()
+        if self._error is not None:
+            raise GpuMatrixError(f"{self._file.name}: the tape is not whole: {self._error}") from self._error
+
+    def __enter__(self) -> TapeWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def read_tape(path: Path) -> Tape:
+    """Read a tape. Unknown fields are ignored; a last line that is cut off is left out, and noted.
+
+    GpuMatrixError, naming the file and line, for what is not a tape, another schema, or a broken line.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise GpuMatrixError(f"{path}: cannot read the tape: {error.strerror or error}") from error
+    lines = content.split(b"\n")
+    cut_off = bool(lines.pop())  # a whole file ends in a newline
+    header = _read_header(path, lines[0] if lines else b"")
+    launches, problems = [], []
+    for number, line in enumerate(lines[1:], start=2):
+        match _read_line(path, number, line):
+            case Launch() as launch:
+                launches.append(launch)
+            case Problem() as problem:
+                problems.append(problem)
+            case Header():
+                raise GpuMatrixError(f"{path}:{number}: a second header: two tapes run together? Merge them instead")
+    return Tape(header=header, launches=tuple(launches), problems=tuple(problems), cut_off=cut_off)
+
+
+def merge_tapes(tapes: Sequence[Tape]) -> Tape:
+    """One tape of those that the workers of one run wrote: equal lines once, the search paths joined.
+
+    ValueError for none at all.
+    """
+    if not tapes:
+        raise ValueError("no tape to merge")
+    first = tapes[0].header
+    search = tuple(dict.fromkeys(entry for tape in tapes for entry in tape.header.sys_path))
+    return Tape(
+        header=msgspec.structs.replace(first, sys_path=search),
+        launches=tuple(_distinct(launch for tape in tapes for launch in tape.launches)),
+        problems=tuple(dict.fromkeys(problem for tape in tapes for problem in tape.problems)),
+        cut_off=any(tape.cut_off for tape in tapes),
+    )
+
+
+def write_tape(path: Path, tape: Tape) -> None:
+    """Write a whole tape; the file appears complete or not at all."""
+    lines: Iterable[Line] = (tape.header, *tape.launches, *tape.problems)
+    write_atomically(path, b"".join(_ENCODER.encode(line) + b"\n" for line in lines))
+
+
+def _distinct(launches: Iterable[Launch]) -> Iterator[Launch]:
+    seen = set()
+    for launch in launches:
+        key = (launch.test, digest(launch.kernel), launch.alternative, launch.raised)
+        if key not in seen:
+            seen.add(key)
+            yield launch
+
+
+def _read_header(path: Path, line: bytes) -> Header:
+    try:
+        schema = msgspec.json.decode(line, type=dict[str, object]).get("schema")
+    except msgspec.MsgspecError:
+        schema = None
+    if not isinstance(schema, int):
+        raise GpuMatrixError(f"{path}: not a tape: its first line is no header (a tape is written by --gpu-matrix-out)")
+    if schema != SCHEMA:
+        raise GpuMatrixError(
+            f"{path}: a tape of schema {schema}; this gpumatrix reads schema {SCHEMA}: record it again"
+        )
+    header = _read_line(path, 1, line)
+    if not isinstance(header, Header):
+        raise GpuMatrixError(f"{path}:1: not the header of a tape")
+    return header
+
+
+def _read_line(path: Path, number: int, line: bytes) -> Line:
+    try:
+        return _DECODER.decode(line)
+    except msgspec.MsgspecError as error:
+        raise GpuMatrixError(f"{path}:{number}: a broken line of the tape: {error}") from error

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_gpumatrix.portability.judging.derive import compiled_cell
+from pytest_gpumatrix.portability.judging.judgement import Fit, Judgement
+from pytest_gpumatrix.portability.tape.launch import FunctionReference, Launch, TritonKernel
+from pytest_gpumatrix.record.cell import Cell
+from pytest_gpumatrix.record.outcome import Evidence, Outcome
+
+RAN = Cell(test="t", outcome=Outcome.PASSED, evidence=Evidence.NATIVE, requirement="gpu('>=8.0')", duration=2.0)
+LAUNCH = Launch(
+    test="t",
+    kernel=TritonKernel(
+        function=FunctionReference(module="m", qualname="C.matmul", file="m.py", line=1, source_hash="0"),
+        signature={},
+        constants=(),
+        attributes=(),
+        options={},
+    ),
+)
+RAISED = Launch(test="t", kernel=LAUNCH.kernel, raised=True)
+FITS = (LAUNCH, Judgement(fit=Fit.FITS))
+FAILS = (LAUNCH, Judgement(fit=Fit.FAILS, reason="needs 2 B"))
+UNKNOWN = (LAUNCH, Judgement(fit=Fit.UNKNOWN, reason="not compiled"))
+RAISED_FAILS = (RAISED, FAILS[1])
+RAISED_FITS = (RAISED, FITS[1])
+PROBLEM = "a launch of store: OSError"
+
+Case = tuple[str | None, bool, Outcome, list[tuple[Launch, Judgement]], list[str], Outcome, str]
+P, S = Outcome.PASSED, Outcome.SKIPPED_REQUIREMENT
+CASES: list[Case] = [
+    # requirement unmet, otherwise="xfail", ran, judgements, problems -> outcome, message
+    ("needs 9.0", False, P, [FITS], [], Outcome.SKIPPED_REQUIREMENT, "needs 9.0"),
+    ("needs 9.0", False, P, [FAILS], [], Outcome.SKIPPED_REQUIREMENT, "needs 9.0"),
+    ("needs 9.0", True, P, [FAILS], [], Outcome.XFAILED, "matmul: needs 2 B"),
+    ("needs 9.0", True, P, [FITS], [], Outcome.COMPILED, "1 kernel launch fits"),
+    (None, False, P, [FAILS], [], Outcome.FAILED, "matmul: needs 2 B"),
+    (None, False, P, [FITS, FAILS], [PROBLEM], Outcome.FAILED, "matmul: needs 2 B"),
+    (None, False, P, [FAILS, FAILS], [], Outcome.FAILED, "matmul: needs 2 B (and 1 more like it: see the details)"),
+    (None, False, Outcome.FAILED, [FAILS], [], Outcome.FAILED, "matmul: needs 2 B"),
+    (None, False, P, [FITS, FITS], [], Outcome.COMPILED, "2 kernel launches fit"),
+    (None, False, P, [FITS, UNKNOWN], [], Outcome.NOT_RUN, "matmul: not compiled"),
+    (None, False, P, [FITS], [PROBLEM], Outcome.NOT_RUN, PROBLEM),
+    (None, False, P, [], [PROBLEM], Outcome.NOT_RUN, PROBLEM),
+    (None, False, P, [], [], Outcome.NOT_RUN, "no kernel launch to go by; where it ran: passed"),
+    (
+        None,
+        False,
+        S,
+        [],
+        [],
+        Outcome.NOT_RUN,
+        "no kernel launch to go by; where it ran: skipped-requirement",
+    ),
+    *(
+        (
+            None,
+            False,
+            outcome,
+            [FITS],
+            [],
+            Outcome.NOT_RUN,
+            f"1 kernel launch fits; where it ran: {outcome.value}",
+        )
+        for outcome in Outcome
+        if outcome is not Outcome.PASSED
+    ),
+    # A test that passes although a launch is refused expects the refusal: another device's says nothing of it.
+    *(
+        (
+            None,
+            False,
+            P,
+            [judgement],
+            [],
+            Outcome.NOT_RUN,
+            "matmul: it failed where it ran as well, and the test passed all the same",
+        )
+        for judgement in (RAISED_FAILS, RAISED_FITS)
+    ),
+    (None, False, Outcome.FAILED, [RAISED_FAILS], [], Outcome.FAILED, "matmul: needs 2 B"),
+]
+
+
+@pytest.mark.parametrize(("unmet", "xfail", "ran", "judgements", "problems", "outcome", "message"), CASES)
+def test_the_cell_of_a_compiled_column(
+    unmet: str | None,
+    xfail: bool,
+    ran: Outcome,
+    judgements: list[tuple[Launch, Judgement]],
+    problems: list[str],
+    outcome: Outcome,
+    message: str,
+) -> None:
+    cell = compiled_cell("t", unmet, xfail, replace(RAN, outcome=ran), judgements, problems)
+    assert (cell.outcome, cell.message) == (outcome, message)
+    assert (cell.test, cell.evidence, cell.requirement) == ("t", Evidence.COMPILED, RAN.requirement)
+    assert cell.outcome is not Outcome.PASSED
+    assert cell.duration == 0.0  # it is not the running device's
+
+
+def test_the_details_have_every_reason() -> None:
+    other = (LAUNCH, Judgement(fit=Fit.FAILS, reason="needs 3 B"))
+    cell = compiled_cell("t", None, False, RAN, [FAILS, FITS, other], [])
+    assert cell.details == "matmul: needs 2 B\nmatmul: needs 3 B"

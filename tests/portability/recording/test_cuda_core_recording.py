@@ -1,0 +1,213 @@
+"""Launches through cuda-core, on a stand-in for it: they need a GPU, and these tests must not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pytest_gpumatrix.hardware.capability import ComputeCapability
+from pytest_gpumatrix.portability.recording import cuda_core_recording
+from pytest_gpumatrix.portability.recording.recorder import Recorder
+from pytest_gpumatrix.portability.tape.launch import CudaLaunch, CudaProgram, Launch, Problem
+
+HANDLES = count(1)
+
+
+@dataclass
+class Code:
+    handle: int = field(default_factory=lambda: next(HANDLES))
+
+
+@dataclass
+class Kernel:
+    library: int
+    handle: int = field(default_factory=lambda: next(HANDLES))
+
+
+@dataclass
+class Options:
+    name: str | None = "default_program"
+    arch: str | None = None
+    std: str | None = None
+    device: Any = None
+
+
+class Program:
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def compile(self, *_: object) -> Code:
+        return Code()
+
+
+def launch(stream: object, config: Any, kernel: Kernel, *args: object) -> tuple[object, ...]:
+    return args
+
+
+@pytest.fixture
+def core(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    module = ModuleType("cuda.core")
+    vars(module).update(Program=Program, launch=launch)
+    monkeypatch.setitem(sys.modules, "cuda.core", module)
+    monkeypatch.setattr(cuda_core_recording, "_library_of", lambda kernel: kernel.library)
+    monkeypatch.setattr(cuda_core_recording, "_name_of", lambda _: "name")
+    return module
+
+
+@pytest.fixture
+def lines() -> list[Launch | Problem]:
+    return []
+
+
+@pytest.fixture
+def recorder(core: ModuleType, lines: list[Launch | Problem]) -> Iterator[Recorder]:
+    recorder = Recorder(lines.append, rootdir=Path.cwd())
+    recorder.install()
+    yield recorder
+    recorder.uninstall()
+    assert (core.Program, core.launch) == (Program, launch)
+
+
+def config(block: Any, shmem_size: int = 0, **more: Any) -> SimpleNamespace:
+    return SimpleNamespace(grid=(2,), block=block, shmem_size=shmem_size, **{"cluster": None, **more})
+
+
+def programs(lines: list[Launch | Problem]) -> list[tuple[str, CudaProgram]]:
+    assert all(isinstance(line, Launch) for line in lines)
+    return [
+        (line.test, line.kernel) for line in lines if isinstance(line, Launch) and isinstance(line.kernel, CudaProgram)
+    ]
+
+
+def test_a_launch_of_what_an_earlier_test_compiled_is_recorded_with_its_shape(
+    core: ModuleType, recorder: Recorder, lines: list[Launch | Problem]
+) -> None:
+    other = core.Program("other", "c++", Options(arch="sm_80")).compile("cubin")
+    with recorder.during("first"):
+        code = core.Program("code", "c++", Options(arch="sm_90")).compile("cubin")
+    with recorder.during("second"):
+        for _ in range(2):
+            assert core.launch("stream", config((32, 4), 147_456), Kernel(library=code.handle), 1, 2) == (1, 2)
+        core.launch("stream", config(64), Kernel(library=other.handle))
+    assert [(test, found.source, found.launch) for test, found in programs(lines)] == [
+        ("first", "code", None),
+        ("second", "code", CudaLaunch(kernel="name", threads=128, dynamic_shared_memory=147_456, blocks=2)),
+        ("second", "other", CudaLaunch(kernel="name", threads=64, dynamic_shared_memory=0, blocks=2)),
+    ]
+
+
+def test_clusters_and_cooperation_are_recorded(
+    core: ModuleType, recorder: Recorder, lines: list[Launch | Problem]
+) -> None:
+    code = core.Program("code", "c++", Options(arch="sm_90")).compile("cubin")
+    with recorder.during("test"):
+        core.launch("stream", config(32, cluster=(2, 2), is_cooperative=True), Kernel(library=code.handle))
+    [(_, found)] = programs(lines)
+    assert found.launch == CudaLaunch(
+        kernel="name", threads=32, dynamic_shared_memory=0, blocks=8, blocks_per_cluster=4, cooperative=True
+    )
+
+
+def test_a_launch_that_the_driver_refuses_is_recorded_as_such(
+    monkeypatch: pytest.MonkeyPatch, core: ModuleType, lines: list[Launch | Problem]
+) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("CUDA_ERROR_INVALID_VALUE")
+
+    monkeypatch.setattr(core, "launch", refuse)
+    recorder = Recorder(lines.append, rootdir=Path.cwd())
+    recorder.install()
+    code = core.Program("code", "c++", Options(arch="sm_90")).compile("cubin")
+    with recorder.during("test"), pytest.raises(RuntimeError, match="INVALID"):
+        core.launch("stream", config(32), Kernel(library=code.handle))
+    recorder.uninstall()
+    assert [line.raised for line in lines if isinstance(line, Launch)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("arch", "follows"),
+    [(None, True), ("sm_90", True), ("compute_90", True), ("sm_90a", False), ("sm_80", False), ("sm90", False)],
+)
+def test_what_names_the_running_gpu_follows_the_device(
+    core: ModuleType, lines: list[Launch | Problem], arch: str | None, follows: bool
+) -> None:
+    recorder = Recorder(lines.append, rootdir=Path.cwd(), capability=ComputeCapability(9, 0))
+    recorder.install()
+    with recorder.during("test"):
+        core.Program("code", "c++", Options(arch=arch)).compile("ptx")
+    recorder.uninstall()
+    [(_, found)] = programs(lines)
+    assert found.follows_device is follows
+
+
+def test_a_kernel_from_elsewhere_is_a_problem(
+    core: ModuleType, recorder: Recorder, lines: list[Launch | Problem]
+) -> None:
+    with recorder.during("test"):
+        core.launch("stream", config(64), Kernel(library=0))
+    [problem] = lines
+    assert isinstance(problem, Problem)
+    assert problem.test == "test"
+    assert "was not compiled by cuda.core.Program in this process" in problem.message
+
+
+def test_nothing_is_recorded_between_tests(core: ModuleType, recorder: Recorder, lines: list[Launch | Problem]) -> None:
+    code = core.Program("code", "c++", Options(arch="sm_90")).compile("cubin")
+    core.launch("stream", config(64), Kernel(library=code.handle))
+    assert lines == []
+
+
+@pytest.mark.parametrize(
+    ("code", "code_type", "options", "obstacle"),
+    [
+        ("code", "c++", Options(std="c++17"), None),
+        ("code", "c++", None, None),
+        (b"bitcode", "nvvm", Options(), "cannot be rebuilt: nvvm code is not compiled for other devices"),
+        ("code", "c++", Options(device=object()), "cannot be rebuilt: option device: a builtins.object has no form"),
+        ("code", "c++", {"arch": "sm_90"}, "cannot be rebuilt: options of type dict"),
+    ],
+)
+def test_what_cannot_be_rebuilt_says_why(
+    core: ModuleType,
+    recorder: Recorder,
+    lines: list[Launch | Problem],
+    code: Any,
+    code_type: str,
+    options: Any,
+    obstacle: str | None,
+) -> None:
+    with recorder.during("test"):
+        core.Program(code, code_type, options).compile("cubin")
+    [(_, found)] = programs(lines)
+    assert (found.obstacle or "").startswith(obstacle or "")
+    assert (found.obstacle is None) == (obstacle is None)
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "name"),
+    [
+        ("__global__ void __launch_bounds__(256) scale(float *x) {}", Options(), "scale"),
+        ('extern "C" __global__ void first(int a) {} __global__ void second() {}', None, "first"),
+        ("__device__ int helper(int x);", Options(), "default_program"),
+        ("__global__ void scale(float *x) {}", Options(name="mine"), "mine"),
+    ],
+)
+def test_a_program_without_a_name_has_its_first_kernels(
+    core: ModuleType,
+    recorder: Recorder,
+    lines: list[Launch | Problem],
+    source: str,
+    options: Options | None,
+    name: str,
+) -> None:
+    with recorder.during("test"):
+        core.Program(source, "c++", options).compile("cubin")
+    [(_, found)] = programs(lines)
+    assert found.name == name

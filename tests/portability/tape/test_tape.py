@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_gpumatrix.errors import GpuMatrixError
+from pytest_gpumatrix.portability.tape.launch import CudaProgram, Launch, Problem
+from pytest_gpumatrix.portability.tape.tape import SCHEMA, Header, Tape, TapeWriter, merge_tapes, read_tape, write_tape
+
+HEADER = Header(schema=SCHEMA, rootdir="/project", sys_path=("/project",), capability="9.0")
+PROBLEM = Problem(test="b", message="a launch of store: OSError")
+
+
+def launch(test: str, source: str = "kernel", *, raised: bool = False) -> Launch:
+    program = CudaProgram(
+        name="kernel",
+        source=source,
+        code_type="c++",
+        target_type="cubin",
+        arch="sm_90",
+        follows_device=False,
+        options={},
+    )
+    return Launch(test=test, kernel=program, raised=raised)
+
+
+@pytest.fixture
+def tape(tmp_path: Path) -> Path:
+    path = tmp_path / "launches.tape.jsonl"
+    with TapeWriter(path, HEADER) as writer:
+        writer.write(launch("a"))
+        writer.write(PROBLEM)
+    return path
+
+
+def test_what_is_written_is_read(tape: Path) -> None:
+    assert read_tape(tape) == Tape(header=HEADER, launches=(launch("a"),), problems=(PROBLEM,))
+
+
+def test_each_line_is_there_as_soon_as_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "tape"
+    with TapeWriter(path, HEADER) as writer:
+        writer.write(launch("a"))
+        assert read_tape(path).launches == (launch("a"),)
+
+
+def test_a_tape_is_never_written_over(tape: Path) -> None:
+    before = tape.read_bytes()
+    with pytest.raises(GpuMatrixError, match=r"launches\.tape\.jsonl: cannot write the tape: File exists"):
+        TapeWriter(tape, HEADER)
+    assert tape.read_bytes() == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_told_when_the_tape_is_closed(tape: Path) -> None:
+    writer = TapeWriter(tape.with_name("other"), HEADER)
+    writer._file.close()
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        writer._file = full
+        with pytest.raises(OSError, match="No space left"):
+            writer.write(launch("a"))
+    with pytest.raises(GpuMatrixError, match=r"the tape is not whole: \[Errno 28\] No space left"):
+        writer.close()
+
+
+def test_a_last_line_that_is_cut_off_is_left_out_and_noted(tape: Path) -> None:
+    tape.write_bytes(tape.read_bytes()[:-10])
+    assert read_tape(tape) == Tape(header=HEADER, launches=(launch("a"),), problems=(), cut_off=True)
+
+
+def test_fields_of_a_newer_writer_are_ignored(tape: Path) -> None:
+    lines = [msgspec.json.decode(line) for line in tape.read_bytes().splitlines()]
+    tape.write_bytes(b"".join(msgspec.json.encode({**line, "novel": {"x": [1]}}) + b"\n" for line in lines))
+    assert read_tape(tape) == Tape(header=HEADER, launches=(launch("a"),), problems=(PROBLEM,))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a tape: its first line is no header"),
+        (b"<xml/>\n", "not a tape: its first line is no header"),
+        (b'{"record":"launch"}\n', "not a tape: its first line is no header"),
+        (b'{"record":"header","schema":1}\n', "a tape of schema 1; this gpumatrix reads schema 2: record it again"),
+        (b'{"record":"header","schema":2}\n', "1: a broken line of the tape: .*rootdir"),
+        (b"HEADER\n{}\n", "2: a broken line of the tape: .*record"),
+        (b'HEADER\n{"record":"song"}\n', "2: a broken line of the tape: Invalid value 'song'"),
+        (b'HEADER\n{"record":"launch","test":1}\n', "2: a broken line of the tape: "),
+        (b"HEADER\nHEADER\n", "2: a second header"),
+    ],
+)
+def test_what_is_no_tape_is_refused_with_its_place(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "tape"
+    path.write_bytes(content.replace(b"HEADER", msgspec.json.encode(HEADER)))
+    with pytest.raises(GpuMatrixError, match=message) as caught:
+        read_tape(path)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_a_tape_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(GpuMatrixError, match="cannot read the tape: No such file"):
+        read_tape(tmp_path / "tape")
+
+
+@given(st.binary(max_size=200))
+def test_hostile_content_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "hostile.jsonl"
+    path.write_bytes(msgspec.json.encode(HEADER) + b"\n" + content)
+    try:
+        read_tape(path)
+    except GpuMatrixError as error:
+        assert str(path) in str(error)  # noqa: PT017 - either is right
+
+
+def test_merged_tapes_have_each_line_once(tmp_path: Path) -> None:
+    other = msgspec.structs.replace(HEADER, sys_path=("/project", "/elsewhere"))
+    merged = merge_tapes(
+        [
+            Tape(header=HEADER, launches=(launch("a"), launch("b")), problems=(PROBLEM,)),
+            Tape(
+                header=other,
+                launches=(launch("b"), launch("b", "another"), launch("b", raised=True)),
+                problems=(PROBLEM,),
+                cut_off=True,
+            ),
+        ]
+    )
+    assert merged == Tape(
+        header=other,
+        launches=(launch("a"), launch("b"), launch("b", "another"), launch("b", raised=True)),
+        problems=(PROBLEM,),
+        cut_off=True,
+    )
+    write_tape(tmp_path / "tape", merged)
+    assert read_tape(tmp_path / "tape").launches == merged.launches
