@@ -5,6 +5,7 @@ What is imported here is paid by every pytest run of everyone who has the packag
 
 from __future__ import annotations
 
+import argparse
 import os
 from collections.abc import Generator
 from typing import TYPE_CHECKING
@@ -49,6 +50,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="The one device named by --gpu-devices must be here, else the run ends with exit code 3",
     )
+    # How a run starts the run of an emulated column; not for people.
+    group.addoption("--gpu-pose", metavar="DEVICE", help=argparse.SUPPRESS)
     parser.addini(
         "gpu_interpret",
         type="bool",
@@ -64,7 +67,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Choose Triton's interpreter before any conftest is imported: its decorator decides when it runs."""
+    """Before any conftest is imported: pose as a device; choose Triton's interpreter, as its decorator decides."""
+    if device := early_config.known_args_namespace.gpu_pose:
+        from pytest_gpumatrix.session.pose import start_posing
+
+        start_posing(early_config, device, os.environ)
     if early_config.getini("gpu_interpret"):
         from pytest_gpumatrix.session.interpreter import choose_interpreter
 
@@ -75,7 +82,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marks; under --gpu-matrix, the session."""
     for mark in _MARKS:
         config.addinivalue_line("markers", mark)
-    asked = [name for name in ("--gpu-devices", "--gpu-matrix-out", "--gpu-native") if config.getoption(name)]
+    asked = [
+        name for name in ("--gpu-devices", "--gpu-matrix-out", "--gpu-native", "--gpu-pose") if config.getoption(name)
+    ]
     if config.getoption("--gpu-matrix"):
         from pytest_gpumatrix.session.start import start_matrix
 

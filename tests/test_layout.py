@@ -17,7 +17,7 @@ PACKAGE = ROOT / "pytest_gpumatrix"
 STAGES = ["hardware", "triage", "gate", "record", "config", "portability", "verdict", "render", "session", "github"]
 # Within portability/ as well.
 PORTABILITY = ["tape", "patching", "recording", "compiling", "judging", "emulation", "binaries"]
-COMPOSERS = ["plugin.py", "cli.py", "__main__.py"]
+COMPOSERS = ["plugin.py", "cli.py", "commands", "__main__.py"]
 HEAVY = {"torch", "triton", "numpy", "pynvml", "cuda"}
 
 

@@ -106,7 +106,8 @@ class Catalogue:
                 f"compute capability {nearest.capability}, as {capability} is not in the catalogue; "
                 "of its features only those that later capabilities keep are assumed"
             )
-            return replace(nearest, capability=capability, features=features), caveat
+            limits = replace(nearest, capability=capability, features=features, blocks_per_cluster=None)
+            return limits, caveat
         smallest = {field: min(getattr(known, field) for known in self.architectures.values()) for field in _LIMITS}
         limits = ArchitectureLimits(
             capability=capability, architecture=f"{capability.major}.x", features=frozenset(), **smallest

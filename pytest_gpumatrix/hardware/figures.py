@@ -49,6 +49,7 @@ class CapabilityRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     threads_per_block: Number
     threads_per_sm: Number
     blocks_per_sm: Number
+    blocks_per_cluster: Number | None = None
     features: Features
 
 
@@ -97,6 +98,7 @@ def read_capabilities(
             threads_per_sm=row.threads_per_sm[0],
             blocks_per_sm=row.blocks_per_sm[0],
             features=frozenset(row.features),
+            blocks_per_cluster=row.blocks_per_cluster[0] if row.blocks_per_cluster is not None else None,
         )
     return limits, frozenset(file.baseline_features)
 

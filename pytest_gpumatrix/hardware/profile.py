@@ -35,6 +35,7 @@ class ArchitectureLimits:
     threads_per_sm: int
     blocks_per_sm: int
     features: frozenset[Feature]
+    blocks_per_cluster: int | None = None  # by opt-in; 8 are sure where there are clusters; None where more is unknown
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

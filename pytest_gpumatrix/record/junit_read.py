@@ -95,12 +95,13 @@ def _cell(case: Any, evidence: Evidence) -> Cell:
         evidence=evidence,
         strict=strict,
         reruns=_whole(properties.get("gpumatrix_reruns")) or len(case.interim_result),
-        message=message,
+        message=message or properties.get("gpumatrix_message", ""),  # a pass has no other place for it
         details=details,
         cause=_cause(properties),
         requirement=properties.get("gpumatrix_requirement"),
         duration=_seconds(case._elem.get("time")),
         metrics=tuple(_metrics(case)),
+        slow=tuple(str(item.value) for item in case.properties() if item.name == "gpumatrix_slow"),
     )
 
 

@@ -67,6 +67,7 @@ def _case_properties(cell: Cell, column: Column) -> Iterable[tuple[str, str]]:
         "gpumatrix_evidence": cell.evidence.value,
         "gpumatrix_requirement": cell.requirement,
         "gpumatrix_reruns": cell.reruns or None,
+        "gpumatrix_message": cell.message if cell.message and _result(cell) is None else None,
         "gpu_name": facts.gpu_name,
         "gpu_compute_capability": facts.gpu_compute_capability,
         "driver_version": facts.driver_version,
@@ -82,6 +83,7 @@ def _case_properties(cell: Cell, column: Column) -> Iterable[tuple[str, str]]:
     for metric in cell.metrics:
         fields = {"name": metric.name, "value": metric.value, "unit": metric.unit, "better": metric.better}
         yield "gpumatrix_metric", json.dumps(fields, allow_nan=False)
+    yield from (("gpumatrix_slow", sentence) for sentence in cell.slow)
 
 
 def _result(cell: Cell) -> Failure | Error | Skipped | None:

@@ -42,7 +42,7 @@ def read_results(folder: Path) -> Results:
     broken: dict[str, str] = {}
     for device, evidence, files in _by_column(folder):
         try:
-            column = _read_column(device, evidence, files)
+            column = read_column(device, evidence, files)
         except CutOff as reason:
             broken[device] = str(reason)
             continue
@@ -73,7 +73,7 @@ def _by_column(folder: Path) -> Iterable[tuple[str, Evidence, Mapping[str, Path]
         yield device, evidence, files
 
 
-def _read_column(device: str, evidence: Evidence, files: Mapping[str, Path]) -> Column:
+def read_column(device: str, evidence: Evidence, files: Mapping[str, Path]) -> Column:
     """JUnit where the session ended in good order, else what its journal tells."""
     if journal := files.get("jsonl"):
         column, ended = read_journal(journal)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
-from pytest_gpumatrix.render.marks import UNICODE, words_for
-from pytest_gpumatrix.render.rows import shown_tests
+from pytest_gpumatrix.render.marks import UNICODE, legend, words_for
+from pytest_gpumatrix.render.rows import SlowRow, shown_tests, slow_rows
 from pytest_gpumatrix.render.text import clean
 from pytest_gpumatrix.verdict.headline import headline
 from pytest_gpumatrix.verdict.verdict import (
@@ -98,6 +98,7 @@ def _sections(verdict: Verdict) -> Iterator[_Section]:
     yield _Section(title="### Never run\n\n", noun="tests that never run", blocks=never)
     yield _Section(title="### Also\n\n", noun="notes", blocks=list(_facts(verdict)))
     yield _table(verdict)
+    yield _Section(title="### Slow\n\n", noun="slow launches", blocks=[_slow(row) for row in slow_rows(verdict.matrix)])
     quiet = [f"- {row.change.value}: {code(row.test)} {code(row.scope)}\n" for row in verdict.changes if not row.red]
     yield _Section(title="### Changed, not red\n\n", noun="other changes", blocks=quiet)
 
@@ -159,8 +160,10 @@ def _table(verdict: Verdict) -> _Section:
     head = f"| test | {' | '.join(map(code, names))} |\n|{' --- |' * (len(names) + 1)}\n"
     rows = [_table_row(test, names, verdict) for test in shown.tests]
     rest = f"{shown.more:,} more differ, fail or changed; {shown.alike:,} are alike on every device."
+    cells = (resolved.cell for row in verdict.matrix.cells.values() for resolved in row.values())
+    marks = ", ".join(legend(cells, UNICODE))
     return _Section(
-        title=f"### Tests that differ, fail or changed\n\n{rest}\n\n{head}",
+        title=f"### Tests that differ, fail or changed\n\n{rest}\n\n{marks}\n\n{head}",
         noun="rows of the table",
         blocks=rows,
     )
@@ -168,8 +171,15 @@ def _table(verdict: Verdict) -> _Section:
 
 def _table_row(test: str, names: Iterable[str], verdict: Verdict) -> str:
     cells = (verdict.matrix.cell(test, name) for name in names)
-    marks = (UNICODE.mark(cell.outcome, cell.evidence) if cell else "" for cell in cells)
+    marks = (UNICODE.of(cell) if cell else "" for cell in cells)
     return f"| {code(test)} | {' | '.join(marks)} |\n"
+
+
+def _slow(row: SlowRow) -> str:
+    where = [f"{code(device)} (tests: {len(tests):,})" for device, tests in list(row.devices.items())[:_MOST_DEVICES]]
+    if len(row.devices) > _MOST_DEVICES:
+        where.append(f"{len(row.devices) - _MOST_DEVICES} more devices")
+    return f"- {code(row.finding)} on {', '.join(where)}\n"
 
 
 def _facts(verdict: Verdict) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pytest_gpumatrix.record.cell import Cell
@@ -17,6 +17,12 @@ class MarkSet:
 
     outcomes: Mapping[Outcome, str]
     evidence: Mapping[Evidence, str]
+    slow: str  # follows the mark of a compiled cell whose launches would run, and be slow
+
+    def of(self, cell: Cell) -> str:
+        """One or two characters for a cell."""
+        slow = self.slow if cell.outcome is Outcome.COMPILED and cell.slow else ""
+        return self.mark(cell.outcome, cell.evidence) + slow
 
     def mark(self, outcome: Outcome, evidence: Evidence) -> str:
         """One or two characters."""
@@ -47,6 +53,7 @@ UNICODE = MarkSet(
         Outcome.UNKNOWN: "?",
     },
     evidence={Evidence.NATIVE: "", Evidence.EMULATED: "≈", Evidence.COMPILED: "⚙", Evidence.NONE: "?"},
+    slow="↓",
 )
 ASCII = MarkSet(
     outcomes={
@@ -56,13 +63,14 @@ ASCII = MarkSet(
         Outcome.NOT_RUN: ".",
     },
     evidence={**UNICODE.evidence, Evidence.EMULATED: "~", Evidence.COMPILED: "c"},
+    slow="v",
 )
 
 
 def mark_set(encoding: str | None) -> MarkSet:
     """The marks that a stream of this encoding can hold."""
     try:
-        "".join([*UNICODE.outcomes.values(), *UNICODE.evidence.values()]).encode(encoding or "ascii")
+        "".join([*UNICODE.outcomes.values(), *UNICODE.evidence.values(), UNICODE.slow]).encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
         return ASCII
     return UNICODE
@@ -82,3 +90,16 @@ def words_for(outcome: Outcome, evidence: Evidence) -> str:
     word = _WORDS.get(outcome, outcome.value)
     plain = evidence is Evidence.NATIVE or outcome in _NEVER_QUALIFIED
     return word if plain else f"{word} ({evidence.value})"
+
+
+def legend(cells: Iterable[Cell], marks: MarkSet) -> list[str]:
+    """The marks that occur in the cells, each with its meaning: "✓ passed", "≈ emulated"."""
+    kinds = {(cell.outcome, cell.evidence, bool(cell.slow)) for cell in cells}
+    drawn = {mark for outcome, evidence, _ in kinds for mark in marks.mark(outcome, evidence)}
+    if any(outcome is Outcome.COMPILED and slow for outcome, _, slow in kinds):
+        drawn.add(marks.slow)
+    words = {marks.outcomes[Outcome.PASSED]: Outcome.PASSED.value}
+    words |= {marks.evidence[known]: known.value for known in (Evidence.EMULATED, Evidence.COMPILED)}
+    words |= {marks.slow: "slow there"}
+    words |= {marks.outcomes[outcome]: _WORDS.get(outcome, outcome.value) for outcome in marks.outcomes}
+    return [f"{mark} {word}" for mark, word in words.items() if mark in drawn]

@@ -7,6 +7,7 @@ from typing import Any
 
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
+from pytest_gpumatrix.render.rows import slow_rows
 from pytest_gpumatrix.verdict.headline import headline
 from pytest_gpumatrix.verdict.verdict import (
     ChangedCell,
@@ -33,6 +34,10 @@ def render_json(verdict: Verdict) -> str:
         "changes": [_change(row) for row in verdict.changes],
         "expected": _expected(verdict.expected),
         "never_run": [_never_run(row) for row in verdict.never_run],
+        "slow": [
+            {"finding": _bounded(row.finding), "devices": {name: list(tests) for name, tests in row.devices.items()}}
+            for row in slow_rows(verdict.matrix)
+        ],
         "never_run_decided": verdict.never_run_decided,
         "never_run_natively": verdict.never_run_natively,
         "missing_devices": [{"device": item.device, "reason": item.reason} for item in verdict.missing],
@@ -88,6 +93,8 @@ def _cell(cell: Cell | None) -> dict[str, Any]:
         brief = {"outcome": Outcome.NOT_RUN.value, "evidence": Evidence.NONE.value}
         return {**brief, "cause": None, "message": "absent"}
     found: dict[str, Any] = {**_brief(cell), "cause": None, "message": _bounded(cell.message)}
+    if cell.slow:
+        found["slow"] = [_bounded(finding) for finding in cell.slow]
     if cell.cause:
         found["cause"] = cell.cause.category.value
         found["cause_evidence"] = _bounded(cell.cause.evidence)

@@ -1,4 +1,4 @@
-"""Which tests a bounded table shows, and in which order."""
+"""Which tests a bounded table shows, and in which order; which launches would be slow."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.column import CPU
 from pytest_gpumatrix.record.outcome import Outcome, Standing
+from pytest_gpumatrix.verdict.matrix import Matrix
 from pytest_gpumatrix.verdict.verdict import Verdict
 
 _SKIPS = (Outcome.SKIPPED, Outcome.SKIPPED_REQUIREMENT)
@@ -20,6 +21,28 @@ class Shown:
     tests: tuple[str, ...]
     more: int  # would be worth a line, but for the bound
     alike: int  # the same on every device, and unchanged
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SlowRow:
+    """A launch that would run, and be slow: what was found, and by device the tests that make it."""
+
+    finding: str
+    devices: Mapping[str, tuple[str, ...]]
+
+
+def slow_rows(matrix: Matrix) -> list[SlowRow]:
+    """What the cells that count say of slow launches, that of most devices and tests first."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for test, row in matrix.cells.items():
+        for device, resolved in row.items():
+            for finding in dict.fromkeys(resolved.cell.slow):
+                found.setdefault(finding, {}).setdefault(device, []).append(test)
+    order = sorted(found, key=lambda finding: (-len(found[finding]), -sum(map(len, found[finding].values())), finding))
+    return [
+        SlowRow(finding=finding, devices={device: tuple(tests) for device, tests in found[finding].items()})
+        for finding in order
+    ]
 
 
 def shown_tests(verdict: Verdict, most: int) -> Shown:
@@ -54,6 +77,8 @@ def _rank(kinds: Mapping[str, str]) -> int | None:
 
 def _kind(cell: Cell) -> str:
     """What makes two devices differ: a native pass here and a fitting launch there do not."""
+    if cell.slow:
+        return "slow"
     if cell.standing is Standing.GOOD or cell.outcome is Outcome.COMPILED:
         return "fine"
     if cell.standing is Standing.BAD:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
 from pytest_gpumatrix.render.command import command_lines
-from pytest_gpumatrix.render.marks import MarkSet, colour_of, mark_set, words_for
-from pytest_gpumatrix.render.rows import shown_tests
+from pytest_gpumatrix.render.grid import Drawn, GridRow, grid_lines
+from pytest_gpumatrix.render.marks import colour_of, legend, words_for
+from pytest_gpumatrix.render.rows import SlowRow, shown_tests, slow_rows
+from pytest_gpumatrix.render.style import Style
 from pytest_gpumatrix.render.text import clean, fit, pad, width, wrap, wrap_words
 from pytest_gpumatrix.verdict.headline import headline
 from pytest_gpumatrix.verdict.verdict import (
@@ -23,8 +24,6 @@ from pytest_gpumatrix.verdict.verdict import (
 )
 
 _Row = TypeVar("_Row")
-_NARROWEST = 40  # columns; a narrower terminal wraps by itself
-_MARK = 3  # columns of a cell: two marks and a space
 _MOST_ROWS = 25  # tests in the table
 _MOST_LINES = 15  # entries in each list below it
 _MOST_COMMAND_LINES = 8
@@ -32,38 +31,16 @@ _MOST_DETAIL_LINES = 3
 _COLOURS = {Conclusion.OK: "32", Conclusion.REGRESSION: "31", Conclusion.INCOMPLETE: "33"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Style:
-    """How to write: columns, marks, and whether in colour."""
-
-    columns: int
-    marks: MarkSet
-    colour: bool
-
-    @classmethod
-    def of(cls, *, width: int, colour: bool, encoding: str | None) -> Style:
-        """The style for a stream."""
-        return cls(columns=max(width, _NARROWEST), marks=mark_set(encoding), colour=colour)
-
-    def paint(self, text: str, code: str | None) -> str:
-        """The text in a colour, if asked for."""
-        return f"\x1b[{code}m{text}\x1b[0m" if self.colour and code else text
-
-
 def render_matrix(verdict: Verdict, *, width: int = 80, colour: bool = False, encoding: str | None = "utf-8") -> str:
     """The devices in numbers and the tests that differ, fail or changed: for the end of a pytest run."""
-    return _text(_matrix(verdict, Style.of(width=width, colour=colour, encoding=encoding)), encoding)
+    style = Style.of(width=width, colour=colour, encoding=encoding)
+    return style.text(_matrix(verdict, style))
 
 
 def render_report(verdict: Verdict, *, width: int = 80, colour: bool = False, encoding: str | None = "utf-8") -> str:
     """The whole report: headline, matrix, red lines with their commands, and what else a reader must know."""
     style = Style.of(width=width, colour=colour, encoding=encoding)
-    return _text(_report(verdict, style), encoding)
-
-
-def _text(lines: Iterable[str], encoding: str | None) -> str:
-    text = "\n".join(lines) + "\n"
-    return text.encode(encoding or "ascii", "replace").decode(encoding or "ascii")
+    return style.text(_report(verdict, style))
 
 
 def _report(verdict: Verdict, style: Style) -> Iterator[str]:
@@ -96,6 +73,8 @@ def _matrix(verdict: Verdict, style: Style) -> Iterator[str]:
         yield from wrap(f"... and {shown.more:,} more differ, fail or changed", style.columns)
     if shown.alike and shown.tests:
         yield f"{shown.alike:,} more alike on every device"
+    yield from _legend(verdict, style)
+    yield from _section("Slow", slow_rows(verdict.matrix), _slow_lines, style)
 
 
 def _device_lines(number: int, summary: DeviceSummary, names: int, style: Style) -> Iterator[str]:
@@ -115,35 +94,33 @@ def _device_lines(number: int, summary: DeviceSummary, names: int, style: Style)
 
 
 def _table(tests: Sequence[str], verdict: Verdict, style: Style) -> Iterator[str]:
-    """Tests by devices, the devices by name if the names fit, else by number; as many tables as they need."""
+    """Tests by devices."""
     names = [item.device.name for item in verdict.devices]
-    labels = [clean(name) for name in names]
-    if sum(max(width(label), 2) + 1 for label in labels) > style.columns // 2:
-        labels = [str(number) for number in range(1, len(names) + 1)]
-    sizes = [max(width(label) + 1, _MARK) for label in labels]
-    per_table = max(1, (style.columns // 2) // max(sizes, default=1))
-    for start in range(0, len(names), per_table):
-        part = slice(start, start + per_table)
-        room = style.columns - sum(sizes[part])
-        cells = zip(labels[part], sizes[part], strict=True)
-        yield (" " * room + "".join(" " + pad(label, size - 1) for label, size in cells)).rstrip()
-        for test in tests:
-            yield _table_row(test, names[part], sizes[part], room, verdict, style)
+    rows = [
+        GridRow(label=clean(test), cells=[_drawn(verdict.matrix.cell(test, name), style) for name in names])
+        for test in tests
+    ]
+    yield from grid_lines([clean(name) for name in names], rows, style)
 
 
-def _table_row(test: str, names: Sequence[str], sizes: Sequence[int], room: int, verdict: Verdict, style: Style) -> str:
-    cells = [verdict.matrix.cell(test, name) for name in names]
-    drawn = zip(cells, sizes, strict=True)
-    row = "".join(f" {_drawn(cell, style)}{' ' * (size - 1 - _size(cell, style))}" for cell, size in drawn)
-    return (pad(fit(clean(test), room, keep_end=True), room) + row).rstrip()
+def _drawn(cell: Cell | None, style: Style) -> Drawn | None:
+    return Drawn(mark=style.marks.of(cell), colour=colour_of(cell)) if cell else None
 
 
-def _drawn(cell: Cell | None, style: Style) -> str:
-    return style.paint(style.marks.mark(cell.outcome, cell.evidence), colour_of(cell)) if cell else ""
+def _legend(verdict: Verdict, style: Style) -> list[str]:
+    cells = (resolved.cell for row in verdict.matrix.cells.values() for resolved in row.values())
+    entries = legend(cells, style.marks)
+    return wrap_words(entries, style.columns, hanging="  ", gap="  ") if entries else []
 
 
-def _size(cell: Cell | None, style: Style) -> int:
-    return len(style.marks.mark(cell.outcome, cell.evidence)) if cell else 0
+def _slow_lines(row: SlowRow, style: Style) -> Iterator[str]:
+    where = ", ".join(f"{clean(device)} ({len(tests):,} {_tests(len(tests))})" for device, tests in row.devices.items())
+    yield from wrap(clean(row.finding), style.columns, hanging="  ")
+    yield from wrap(f"on {where}", style.columns, indent="  ", hanging="    ")
+
+
+def _tests(count: int) -> str:
+    return "test" if count == 1 else "tests"
 
 
 def _section(

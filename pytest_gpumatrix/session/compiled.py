@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from pytest_gpumatrix.portability.compiling.machine import cache_folder, processors
 from pytest_gpumatrix.portability.judging.columns import compiled_columns
 from pytest_gpumatrix.portability.judging.compile_launches import Compiling
 from pytest_gpumatrix.portability.tape.tape import Tape
@@ -19,8 +19,6 @@ from pytest_gpumatrix.record.outcome import Outcome, Standing
 from pytest_gpumatrix.session.columns import Columns
 from pytest_gpumatrix.session.gpu_tests import Expected, GpuTest
 from pytest_gpumatrix.triage.classify import FailureText, classify
-
-_CACHE_VARIABLE = "GPUMATRIX_CACHE_DIR"
 
 
 def compile_columns(
@@ -45,7 +43,7 @@ def compile_columns(
         {device.name: device.profile for device in columns.compiled},
         lambda test, device: gpu_tests[test].unmet.get(device),
         Compiling(
-            jobs=_processors(),
+            jobs=processors(),
             budget_seconds=budget_seconds,
             cache_dir=cache_folder(os.environ, fallback),
             environ=os.environ,
@@ -87,25 +85,6 @@ def explained(cell: Cell, expected: Expected | None) -> Cell:
         message = f"{cell.message} (expected to fail by {expected.cause.value}, not by {cause.category.value})"
         return replace(cell, cause=cause, message=message)
     return replace(cell, cause=cause)
-
-
-def cache_folder(environ: Mapping[str, str], fallback: Path) -> Path:
-    """Where compilations are kept between runs."""
-    if own := environ.get(_CACHE_VARIABLE):
-        return Path(own)
-    if base := environ.get("XDG_CACHE_HOME"):
-        return Path(base) / "gpumatrix"
-    try:
-        return Path.home() / ".cache" / "gpumatrix"
-    except RuntimeError:  # a container's user may have no entry and no HOME
-        return fallback
-
-
-def _processors() -> int:
-    """The processors that this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def budget_of(config: pytest.Config) -> float:

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from pytest_gpumatrix.errors import GpuMatrixError
+from pytest_gpumatrix.gate import requirement as gate
 from pytest_gpumatrix.hardware.sizes import format_size
+from pytest_gpumatrix.portability.emulation.judged import held_against_the_device
 from pytest_gpumatrix.portability.tape.tape import Tape
 from pytest_gpumatrix.record.column import Column, SessionFacts
 from pytest_gpumatrix.record.journal import JournalWriter, SessionLine
@@ -21,13 +23,15 @@ from pytest_gpumatrix.record.outcome import Evidence
 from pytest_gpumatrix.record.results import column_file_name
 from pytest_gpumatrix.session.columns import Columns
 from pytest_gpumatrix.session.compiled import budget_of, compile_columns
+from pytest_gpumatrix.session.emulated import Emulated, EmulatedRuns
 from pytest_gpumatrix.session.facts import loaded_versions, session_facts, torch_line
 from pytest_gpumatrix.session.finish import Ended, finish_session, remove_stale, write_columns
 from pytest_gpumatrix.session.gpu_tests import GpuTest, describe_gpu_tests, read_gpu_tests
 from pytest_gpumatrix.session.launches import EXCHANGE, EXCHANGE_INPUT, read_tapes
 from pytest_gpumatrix.session.machine import Machine, runs_tests
 from pytest_gpumatrix.session.matrix import Matrix
-from pytest_gpumatrix.session.progress import CompileProgress
+from pytest_gpumatrix.session.pose import posing_notes
+from pytest_gpumatrix.session.progress import TerminalProgress
 from pytest_gpumatrix.session.recording import Recording
 
 _MOST_UNEXPLAINED_DEATHS = 8  # as many as xdist allows two workers
@@ -56,29 +60,37 @@ class MatrixController:
         self._deaths = 0
         self._passed = False  # whether pytest's own exit code was 0
         self._ended: Ended | None = None
+        self._runs: EmulatedRuns | None = None
+        if columns.emulated and runs_tests(config):
+            self._runs = EmulatedRuns(config, columns.emulated, machine.detection.gpus, self._exchange)
 
     def pytest_report_header(self) -> list[str]:
         """The device, by name and UUID, and what the columns are."""
-        running, detection = self._columns.running, self._machine.detection
-        if running.gpu is None:
-            here = f"no GPU here ({self._machine.why_no_gpu}): column cpu"
-            here += ", Triton by its interpreter" if self._machine.interpreting else ""
-        else:
-            gpu = running.gpu
-            here = (
-                f"{running.device} = {gpu.name} ({gpu.capability}, {format_size(gpu.memory)}, {gpu.uuid}), "
-                f"driver {detection.driver_version}"
-            )
-        compiled = ", ".join(f"{device.name} ({device.profile.name})" for device in self._columns.compiled)
+        emulated, compiled = self._columns.emulated, self._columns.compiled
         lines = [
-            f"gpumatrix: {here}",
-            f"gpumatrix: compiled for {compiled}" if compiled else "",
+            f"gpumatrix: {self._here()}",
+            f"gpumatrix: emulated when this has run: {_listed(emulated)}" if emulated else "",
+            f"gpumatrix: compiled for {_listed(compiled)}" if compiled else "",
             torch_line() or "",
         ]
         if not self._matrix.devices:
             lines.append("gpumatrix: no gpumatrix.yml and no --gpu-devices: this machine's column only")
         lines += [f"gpumatrix: note: {note}" for note in self._columns.notes]
         return [line for line in lines if line]
+
+    def _here(self) -> str:
+        running, detection = self._columns.running, self._machine.detection
+        if running.gpu is None:
+            here = f"no GPU here ({self._machine.why_no_gpu}): column cpu"
+            return here + (", Triton by its interpreter" if self._machine.interpreting else "")
+        gpu = running.gpu
+        card = (
+            f"{gpu.name} ({gpu.capability}, {format_size(gpu.memory)}, {gpu.uuid}), driver {detection.driver_version}"
+        )
+        if running.posed is None or running.view is None:
+            return f"{running.device} = {card}"
+        profile = running.view.profile
+        return f"{running.device} = {profile.name} ({running.posed}, {format_size(profile.memory)}), posed by {card}"
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -89,15 +101,15 @@ class MatrixController:
         """Open the journal; a file of the same column from an earlier run would contradict it."""
         if not runs_tests(self._config):
             return
-        running = self._columns.running.device
+        device, evidence = self._columns.running.device, self._columns.running.evidence
         writer = None
         if self._out is not None:
             try:
-                writer = JournalWriter(self._out / column_file_name(running, Evidence.NATIVE, "jsonl"))
+                writer = JournalWriter(self._out / column_file_name(device, evidence, "jsonl"))
             except GpuMatrixError as error:
                 raise pytest.UsageError(f"--gpu-matrix-out: {error}") from error
-            remove_stale(running, self._out)
-        first = SessionLine(device=running, evidence=Evidence.NATIVE, facts=self._facts)
+            remove_stale(device, evidence, self._out)
+        first = SessionLine(device=device, evidence=evidence, facts=self._facts)
         self._recording = Recording(first, writer)
         self._config.pluginmanager.register(self._recording, "gpumatrix-recording")
 
@@ -127,35 +139,75 @@ class MatrixController:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Derive the compiled columns, write the files, and make the exit code say what they say."""
+        """Derive the other columns, write the files, and make the exit code say what they say."""
         if self._recording is None:
             return
         # Another plugin's hook may have set the session's own status by now, to anything.
-        self._recording.end(session, exitstatus or session.exitstatus)
+        status = exitstatus or session.exitstatus
+        self._recording.end(session, status)
+        running = self._columns.running
+        if running.evidence is Evidence.NATIVE:
+            self._recording.close()  # before anything can go wrong
         facts = replace(self._facts, versions=loaded_versions())
-        device = self._columns.running.device
-        ran = Column(device=device, evidence=Evidence.NATIVE, cells=self._recording.cells(), facts=facts)
+        ran = Column(device=running.device, evidence=running.evidence, cells=self._recording.cells(), facts=facts)
         tape = read_tapes(self._exchange)
+        if running.evidence is Evidence.EMULATED:
+            self._finish_posing(ran, tape)
+        else:
+            self._finish(session, status, ran, tape)
+
+    def _finish_posing(self, ran: Column, tape: Tape | None) -> None:
+        """Hold what passed against the device. Until then the journal does not end: a pass alone is not known yet."""
+        compiled = self._compile(tape, ran)[0].cells if tape is not None else {}
+        cells = {
+            test: held_against_the_device(cell, compiled[test]) if test in compiled else cell
+            for test, cell in ran.cells.items()
+        }
         if self._out is not None:
-            write_columns([ran], tape, self._out)  # before anything can go wrong with the compiled ones
-        compiled = self._compile(tape, ran) if tape is not None else ()
+            write_columns([replace(ran, cells=cells)], tape, self._out)
+        if self._recording is not None:
+            self._recording.close()
+
+    def _finish(self, session: pytest.Session, status: int, ran: Column, tape: Tape | None) -> None:
+        if self._out is not None:
+            write_columns([ran], tape, self._out)  # before anything can go wrong with the others
+        emulated = self._emulate(status, ran.facts)
+        interrupted = emulated is not None and emulated.interrupted
+        compiled = self._compile(tape, ran) if tape is not None and not interrupted else ()
         if self._out is not None:
             write_columns(compiled, None, self._out)
         self._ended = finish_session(
             ran,
-            compiled,
+            (*(emulated.columns if emulated is not None else ()), *compiled),
             self._gpu_tests,
             self._matrix,
             interpreting=self._machine.interpreting,
             out=self._out,
         )
         self._passed = session.exitstatus == pytest.ExitCode.OK
-        if self._passed and self._ended.why_red:
+        if interrupted:
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
+        elif self._passed and self._ended.why_red:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _emulate(self, status: int, facts: SessionFacts) -> Emulated | None:
+        if self._runs is None:
+            return None
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+
+        def say(line: str) -> None:
+            if reporter is not None:
+                reporter.ensure_newline()
+                reporter.write_line(line)
+
+        if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            say(f"gpumatrix: note: this run ended early, so {_listed(self._columns.emulated)} is not emulated")
+            return None
+        return self._runs.run(self._out, facts, say)
 
     def _compile(self, tape: Tape, ran: Column) -> tuple[Column, ...]:
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
-        progress = CompileProgress(reporter, len(self._columns.compiled))
+        progress = TerminalProgress(reporter, len(self._columns.compiled))
         try:
             return compile_columns(
                 tape,
@@ -172,7 +224,9 @@ class MatrixController:
             progress.close()
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Show the matrix."""
+        """Show the matrix; the run that this one is a column of does so where a GPU poses."""
+        for note in posing_notes(self._config):
+            terminalreporter.write_line(f"gpumatrix: note: {note}")
         if self._ended is None:
             return
         terminalreporter.section("GPU matrix")
@@ -183,3 +237,7 @@ class MatrixController:
             passed=self._passed,
         ):
             terminalreporter.write_line(line)
+
+
+def _listed(devices: Sequence[gate.Device]) -> str:
+    return ", ".join(f"{device.name} ({device.profile.name})" for device in devices)

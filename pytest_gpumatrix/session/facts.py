@@ -19,13 +19,16 @@ _LIBRARIES = ("torch", "triton", "numpy")
 
 def session_facts(running: Running, detection: Detection, rootpath: Path) -> SessionFacts:
     """The facts of the running column. Libraries are named only if something else has loaded them."""
-    gpu = running.gpu
+    gpu, view = running.gpu, running.view
+    name, capability = (gpu.name, gpu.capability) if gpu is not None else (None, None)
+    if running.posed is not None and view is not None:
+        name, capability = f"{view.profile.name}, posed by {name}", running.posed
     commit = _git(rootpath, "rev-parse", "HEAD")
     changes = _git(rootpath, "status", "--porcelain", "--untracked-files=no") if commit else None
     return SessionFacts(
-        gpu_name=gpu.name if gpu else None,
+        gpu_name=name,
         gpu_uuid=gpu.uuid if gpu else None,
-        gpu_compute_capability=gpu.capability if gpu else None,
+        gpu_compute_capability=capability,
         driver_version=detection.driver_version if gpu else None,
         commit=commit,
         dirty=None if changes is None else bool(changes),

@@ -29,7 +29,7 @@ class Ended:
     """A finished session, with its verdict against no base."""
 
     verdict: Verdict
-    unfit: tuple[tuple[str, Cell], ...]  # compiled cells that are bad and that nothing expects, with their device
+    unfit: tuple[tuple[str, Cell], ...]  # emulated and compiled cells that are bad and not expected, with their device
     bad: tuple[str, ...]  # tests that are bad where they ran
     lost: tuple[str, ...]  # tests of which nobody knows what became
     on_no_device: tuple[str, ...]  # gpu tests that no device of the matrix may run
@@ -44,9 +44,10 @@ class Ended:
             reasons.append(
                 f"tests that did not pass, whatever pytest's own exit code: {len(self.bad):,} ({self.bad[0]})"
             )
-        if self.unfit:
-            devices = ", ".join(sorted({device for device, _ in self.unfit}))
-            reasons.append(f"compiled cells that are bad: {len(self.unfit):,} ({devices})")
+        for evidence in (Evidence.EMULATED, Evidence.COMPILED):
+            unfit = [device for device, cell in self.unfit if cell.evidence is evidence]
+            if unfit:
+                reasons.append(f"{evidence.value} cells that are bad: {len(unfit):,} ({', '.join(sorted(set(unfit)))})")
         if self.lost:
             reasons.append(
                 f"tests that were collected and of which no result came: {len(self.lost):,} ({self.lost[0]})"
@@ -59,7 +60,7 @@ class Ended:
         for device, cell in self.unfit[:_MOST_LINES]:
             yield fit(clean(f"{device}: {cell.test}"), width, keep_end=True)
             yield f"  {clean(cell.message)}"
-        yield from _more(len(self.unfit) - _MOST_LINES, "compiled cells that are bad")
+        yield from _more(len(self.unfit) - _MOST_LINES, "cells that are bad elsewhere")
         for test in self.on_no_device[:_MOST_LINES]:
             yield fit(clean(f"warning: no device of the matrix may run {test}"), width, keep_end=True)
         yield from _more(len(self.on_no_device) - _MOST_LINES, "tests that no device may run")
@@ -75,7 +76,7 @@ class Ended:
 
 def finish_session(
     ran: Column,
-    compiled: Sequence[Column],
+    derived: Sequence[Column],
     gpu_tests: Mapping[str, GpuTest],
     matrix: Matrix,
     *,
@@ -84,8 +85,9 @@ def finish_session(
 ) -> Ended:
     """Judge the columns of a session that has ended."""
     today = datetime.datetime.now(tz=datetime.timezone.utc).date()
-    verdict = judge(matrix.chosen, Results(columns=(ran, *compiled), broken={}), None, today=today)
-    devices = {column.device for column in compiled}
+    verdict = judge(matrix.chosen, Results(columns=(ran, *derived), broken={}), None, today=today)
+    devices = {column.device for column in derived}
+    running = [ran, *(column for column in derived if column.evidence is Evidence.EMULATED)]
     unfit = tuple(
         (device, change.cell)
         for row in verdict.changes
@@ -96,9 +98,14 @@ def finish_session(
         verdict=verdict,
         unfit=unfit,
         bad=tuple(test for test, cell in ran.cells.items() if cell.standing is Standing.BAD),
-        lost=tuple(test for test, cell in ran.cells.items() if cell.standing is Standing.UNKNOWN),
-        on_no_device=tuple(_on_no_device(ran.cells, gpu_tests, devices)),
-        hints=tuple(_hints(ran, gpu_tests, interpreting, devices, out)),
+        lost=tuple(
+            test if column is ran else f"{test} on {column.device}"
+            for column in running
+            for test, cell in column.cells.items()
+            if cell.standing is Standing.UNKNOWN
+        ),
+        on_no_device=tuple(_on_no_device(running, devices - {column.device for column in running}, gpu_tests)),
+        hints=tuple(_hints(ran, derived, gpu_tests, interpreting, out)),
         out=out,
     )
 
@@ -107,35 +114,46 @@ def write_columns(columns: Iterable[Column], tape: Tape | None, out: Path) -> No
     """Write each column's JUnit, and the tape."""
     for column in columns:
         write_junit(column, out / column_file_name(column.device, column.evidence, "xml"))
-    if tape is not None:
-        write_tape(out / TAPE_NAME, tape)
+        if tape is not None:
+            path = _tape_of(column.device, column.evidence, out)
+            path.parent.mkdir(exist_ok=True)
+            write_tape(path, tape)
 
 
-def remove_stale(device: str, out: Path) -> None:
-    """Remove what a run of this device derived before: its column, and all that came of the tape that it replaces."""
-    compiled = out.glob(f"*.{Evidence.COMPILED.value}.xml")
-    for path in (out / column_file_name(device, Evidence.NATIVE, "xml"), out / TAPE_NAME, *compiled):
+def remove_stale(device: str, evidence: Evidence, out: Path) -> None:
+    """Remove what a run of this device derived before: its column, and all that came of the run that it replaces."""
+    stale = [out / column_file_name(device, evidence, "xml"), _tape_of(device, evidence, out)]
+    if evidence is Evidence.NATIVE:
+        stale += out.glob(f"*.{Evidence.COMPILED.value}.xml")
+        for emulated in (f"*.{Evidence.EMULATED.value}.{kind}" for kind in ("xml", "jsonl")):
+            stale += out.glob(emulated)
+        stale += out.glob(f"*.{Evidence.EMULATED.value}/{TAPE_NAME}")
+    for path in stale:
         path.unlink(missing_ok=True)
 
 
-def _on_no_device(cells: Mapping[str, Cell], gpu_tests: Mapping[str, GpuTest], devices: set[str]) -> Iterator[str]:
+def _tape_of(device: str, evidence: Evidence, out: Path) -> Path:
+    """An emulated column's tape is in a folder of its own: the tape of the run itself is the one beside it."""
+    return out / TAPE_NAME if evidence is Evidence.NATIVE else out / f"{device}.{evidence.value}" / TAPE_NAME
+
+
+def _on_no_device(running: Sequence[Column], compiled: set[str], gpu_tests: Mapping[str, GpuTest]) -> Iterator[str]:
     for test, described in gpu_tests.items():
-        cell = cells.get(test)
-        here = cell is not None and cell.outcome is not Outcome.SKIPPED_REQUIREMENT
-        if not here and devices and devices <= described.unmet.keys():
+        cells = [column.cells[test] for column in running if test in column.cells]
+        ran = any(cell.outcome is not Outcome.SKIPPED_REQUIREMENT for cell in cells)
+        if not ran and (compiled or len(running) > 1) and compiled <= described.unmet.keys():
             yield test
 
 
 def _hints(
-    ran: Column, gpu_tests: Mapping[str, GpuTest], interpreting: bool, devices: set[str], out: Path | None
+    ran: Column, derived: Sequence[Column], gpu_tests: Mapping[str, GpuTest], interpreting: bool, out: Path | None
 ) -> Iterator[str]:
     skipped = [cell for cell in ran.cells.values() if cell.outcome is Outcome.SKIPPED_REQUIREMENT]
     if ran.device == CPU and skipped:
         how = "mark those that Triton's interpreter can run gpu(interpret=True)"
         how += "" if interpreting else " and set gpu_interpret = true in pytest's ini file"
         yield f"{len(skipped):,} of {len(gpu_tests):,} gpu tests launched nothing here, for want of a GPU: {how}"
-    own = {column_file_name(ran.device, ran.evidence, "xml")}
-    own |= {column_file_name(device, Evidence.COMPILED, "xml") for device in devices}
+    own = {column_file_name(column.device, column.evidence, "xml") for column in (ran, *derived)}
     others = sorted(path.name for path in out.glob("*.xml") if path.name not in own) if out is not None else []
     if others:
         yield f"{out} also holds results of another run ({', '.join(others)}): a report reads them too"

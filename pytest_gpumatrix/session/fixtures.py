@@ -12,10 +12,8 @@ from pytest_gpumatrix.hardware.capability import ComputeCapability
 from pytest_gpumatrix.hardware.profile import Profile
 from pytest_gpumatrix.record.cell import Metric
 from pytest_gpumatrix.record.outcome import Evidence
-from pytest_gpumatrix.session.columns import running_column
-from pytest_gpumatrix.session.machine import machine_of
 from pytest_gpumatrix.session.marked import NEED
-from pytest_gpumatrix.session.matrix import matrix_of
+from pytest_gpumatrix.session.pose import running_of
 
 METRICS = pytest.StashKey[list[Metric]]()
 
@@ -35,15 +33,15 @@ def gpu_under_test(request: pytest.FixtureRequest) -> GpuUnderTest:
     """The device of the running column, for a test that is marked ``gpu``."""
     if NEED not in request.node.stash:
         raise pytest.UsageError(f"{request.node.nodeid}: the gpu fixture is for tests marked gpu: add @pytest.mark.gpu")
-    config = request.config
-    running = running_column(machine_of(config).detection, matrix_of(config).devices)
-    if running.gpu is None:
+    running = running_of(request.config)
+    if running.gpu is None or running.view is None:
         return GpuUnderTest(device=running.device, torch_device="cpu", capability=None, profile=None)
     return GpuUnderTest(
         device=running.device,
         torch_device="cuda:0",
-        capability=running.gpu.capability,
-        profile=running.gpu.profile,
+        capability=running.view.profile.capability,
+        profile=running.view.profile,
+        evidence=running.evidence,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import sys
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from pytest_gpumatrix.session.machine import runs_tests, worker_id
 from pytest_gpumatrix.session.marked import NEED
 from pytest_gpumatrix.session.matrix import Matrix
 
+_DISTRIBUTIONS = ("gpumatrix", "torch", "triton", "cuda-core")
 EXCHANGE_INPUT = "gpumatrix_exchange"  # the key of an xdist worker's input that names the folder
 EXCHANGE = pytest.StashKey[Path]()  # the folder that the processes of one session share
 
@@ -32,7 +34,12 @@ class LaunchRecording:
         self._config, self._columns, self._matrix = config, columns, matrix
         self._writer: TapeWriter | None = None
         gpu = columns.running.gpu
-        self._recorder = Recorder(self._write, rootdir=config.rootpath, capability=gpu.capability if gpu else None)
+        self._recorder = Recorder(
+            self._write,
+            rootdir=config.rootpath,
+            capability=gpu.capability if gpu else None,
+            posed=columns.running.posed,
+        )
         self._fixtures = FixtureLaunches(self._recorder)
         self._imported: dict[str, Sequence[Launch | Problem]] = {}  # what a module or package launched at its import
 
@@ -70,7 +77,7 @@ class LaunchRecording:
             rootdir=str(self._config.rootpath),
             sys_path=tuple(sys.path),  # by now the test modules are imported, with what that put on the path
             capability=str(gpu.capability) if gpu else None,
-            versions=dict(loaded_versions()),
+            versions=tape_versions(),
         )
         self._writer = TapeWriter(folder / f"launches.{worker or 'main'}.jsonl", header)
 
@@ -119,6 +126,17 @@ def read_tapes(exchange: Path) -> Tape | None:
     """What all processes recorded, or None if none came so far as to begin. A tape that cannot be read: an error."""
     tapes: Sequence[Tape] = [read_tape(path) for path in sorted(exchange.glob("launches.*.jsonl"))]
     return merge_tapes(tapes) if tapes else None
+
+
+def tape_versions() -> dict[str, str]:
+    """The versions that decide what a kernel is compiled to. Nothing is imported for it: a test may do so later."""
+    found = {}
+    for name in _DISTRIBUTIONS:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return {**found, **loaded_versions()}
 
 
 def _exchange_folder(config: pytest.Config, worker: str | None) -> Path:

@@ -46,7 +46,9 @@ def matrix_of(config: pytest.Config) -> Matrix:
     if matrix is None:
         path = find_config(config.rootpath)
         whole = load_config(path) if path is not None else Config()
-        names = [name.strip() for name in (config.getoption("--gpu-devices") or "").split(",") if name.strip()]
+        early = getattr(config.known_args_namespace, "gpu_devices", None)  # before the first conftest is imported
+        given = str(early or config.getoption("--gpu-devices", None) or "")
+        names = [name.strip() for name in given.split(",") if name.strip()]
         chosen = whole.select(names) if names else whole
         matrix = config.stash[_MATRIX] = Matrix(config=whole, chosen=chosen)
     return matrix

@@ -19,7 +19,7 @@ from pytest_gpumatrix.record.journal import (
     StartLine,
     cells_of,
 )
-from pytest_gpumatrix.record.outcome import Evidence, Outcome, Standing
+from pytest_gpumatrix.record.outcome import Outcome, Standing
 from pytest_gpumatrix.record.phase import Phase
 from pytest_gpumatrix.session.gpu_tests import GpuTest
 from pytest_gpumatrix.session.reports import collection_error, phase_of
@@ -32,15 +32,17 @@ class Recording:
     def __init__(self, first: SessionLine, writer: JournalWriter | None) -> None:
         self._lines: list[Line] = []
         self._writer = writer
+        self._evidence = first.evidence
         self._interrupt: str | None = None
         self._uncollected: set[str] = set()
+        self._last: EndLine | None = None  # what ``close`` writes
         self.collected = False
         self.crashed = 0  # tests whose xdist worker died
         self._add(first)
 
     def cells(self) -> Mapping[str, Cell]:
         """Each test's cell, as far as the session has come."""
-        return cells_of(self._lines, evidence=Evidence.NATIVE)
+        return cells_of(self._lines, evidence=self._evidence)
 
     def note_collected(self, tests: list[str], gpu_tests: Mapping[str, GpuTest]) -> None:
         """The tests that the session means to run."""
@@ -49,7 +51,7 @@ class Recording:
         self._add(CollectedLine(tests=requirements))
 
     def end(self, session: pytest.Session, exitstatus: int) -> None:
-        """Close the journal. After an internal error the last line is not written: the rest is unknown."""
+        """The session has ended. After an internal error nothing says that it did: the rest is unknown."""
         if exitstatus == pytest.ExitCode.TESTS_FAILED and not any(
             cell.standing is Standing.BAD for cell in self.cells().values()
         ):
@@ -58,9 +60,16 @@ class Recording:
             self._add(PhaseLine(phase=Phase(test=SESSION, when="session", outcome=Outcome.ERROR, message=message)))
         if exitstatus != pytest.ExitCode.INTERNAL_ERROR:
             stopped = self._interrupt or str(session.shouldfail or session.shouldstop or "") or None
-            self._add(EndLine(stopped=stopped, interrupted=self._interrupt is not None))
-        if self._writer is not None:
-            self._writer.close()
+            self._last = EndLine(stopped=stopped, interrupted=self._interrupt is not None)
+            self._lines.append(self._last)
+
+    def close(self) -> None:
+        """Write the journal's last line: what it tells is all there is to know."""
+        if self._writer is None:
+            return
+        if self._last is not None:
+            self._writer.write(self._last)
+        self._writer.close()
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """A file that could not be collected is an error of its own name; each xdist worker tells it."""

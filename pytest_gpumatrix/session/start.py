@@ -15,6 +15,7 @@ from pytest_gpumatrix.session.gating import Gate
 from pytest_gpumatrix.session.interpreter import refuse_interpreted_gpu
 from pytest_gpumatrix.session.machine import Machine, machine_of, worker_id
 from pytest_gpumatrix.session.matrix import Matrix, matrix_of
+from pytest_gpumatrix.session.pose import posed_device, running_of
 
 _GATE = "gpumatrix-gate"
 _MORE_RESTARTS = "100000"  # xdist gives up after four crashes a worker, and drops the tests that are left
@@ -26,7 +27,7 @@ def start_gating(config: pytest.Config, items: list[pytest.Item], marked: Sequen
 
     if problems := read_marks(marked):
         raise pytest.UsageError("\n".join(problems))
-    gate = config.pluginmanager.get_plugin(_GATE) or _register_gate(config, *_machine_and_matrix(config))
+    gate = config.pluginmanager.get_plugin(_GATE) or _register_gate(config, _machine_and_matrix(config)[1])
     # A kernel that faults may leave the CUDA context broken for every test after it.
     to_fail = {item for item in marked if gate.expected(item) is not None}
     items.sort(key=lambda item: item in to_fail)
@@ -40,7 +41,7 @@ def start_matrix(config: pytest.Config) -> None:
 
     machine, matrix = _machine_and_matrix(config)
     chosen = _choose(config, machine, matrix)
-    _register_gate(config, machine, matrix)
+    _register_gate(config, matrix)
     config.pluginmanager.register(ReportNotes(), "gpumatrix-notes")
     config.pluginmanager.register(LaunchRecording(config, chosen, matrix), "gpumatrix-launches")
     if worker_id(config) is None:
@@ -62,17 +63,20 @@ def _machine_and_matrix(config: pytest.Config) -> tuple[Machine, Matrix]:
 def _choose(config: pytest.Config, machine: Machine, matrix: Matrix) -> choose.Columns:
     try:
         refuse_interpreted_gpu(machine, os.environ)
+        if (posed := posed_device(config)) is not None:
+            return choose.Columns(running=running_of(config), compiled=(posed,), notes=machine.detection.notes)
         if config.getoption("--gpu-native"):
             return choose.native_column(machine.detection, matrix.devices)
-        return choose.choose_columns(machine.detection, matrix.devices)
+        emulate = bool(config.getoption("--gpu-devices")) and hasattr(os, "killpg")  # it runs in a group of its own
+        return choose.choose_columns(machine.detection, matrix.devices, emulate=emulate)
     except InfraError as error:
         pytest.exit(f"gpumatrix: {error}", returncode=error.exit_code)
     except GpuMatrixError as error:
         raise pytest.UsageError(f"gpumatrix: {error}") from error
 
 
-def _register_gate(config: pytest.Config, machine: Machine, matrix: Matrix) -> Gate:
-    gate = Gate(config, choose.running_column(machine.detection, matrix.devices), matrix)
+def _register_gate(config: pytest.Config, matrix: Matrix) -> Gate:
+    gate = Gate(config, running_of(config), matrix)
     config.pluginmanager.register(gate, _GATE)
     return gate
 

@@ -47,6 +47,13 @@ def test_limits(capability: str, per_block: int, per_sm: int, threads: int, bloc
     )
 
 
+def test_the_largest_clusters_are_told_where_a_source_tells_them() -> None:
+    found = {str(capability): limits.blocks_per_cluster for capability, limits in CATALOGUE.architectures.items()}
+    assert {name: blocks for name, blocks in found.items() if blocks is not None} == {"9.0": 16, "10.0": 16, "11.0": 8}
+    unlisted = CATALOGUE.for_gpu("NVIDIA Unheard", ComputeCapability(9, 5), memory=1)
+    assert unlisted.limits.blocks_per_cluster is None
+
+
 @pytest.mark.parametrize(
     ("capability", "architecture", "features"),
     [

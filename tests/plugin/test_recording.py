@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_gpumatrix.session.compiled import cache_folder
+from pytest_gpumatrix.portability.compiling.machine import cache_folder
 from tests.project import Project
 
 MIXED = """

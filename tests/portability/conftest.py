@@ -12,6 +12,7 @@ import pytest
 from pytest_gpumatrix.hardware import catalogue
 from pytest_gpumatrix.portability.judging.compile_launches import Compiling, compile_launches
 from pytest_gpumatrix.portability.judging.judgement import Judgement
+from pytest_gpumatrix.portability.judging.plan import Wanted, capability_of
 from pytest_gpumatrix.portability.tape.launch import Launch, digest
 from pytest_gpumatrix.portability.tape.tape import Tape
 from tests.portability.sample_run import launches_of, recorded
@@ -36,9 +37,14 @@ class Compiler:
     ) -> Mapping[tuple[str, str], list[tuple[Launch, Judgement]]]:
         """The judged launches by test and device."""
         profiles = {device: catalogue.load().resolve(device) for device in devices}
-        wanted = [launch for launch in tape.launches if launch.test in tests]
+        ran_on = capability_of(tape.header)
+        wanted = [
+            Wanted(digest=digest(launch.kernel), kernel=launch.kernel, devices=devices, ran_on=ran_on)
+            for launch in tape.launches
+            if launch.test in tests
+        ]
         found = compile_launches(
-            [(launch, device) for launch in wanted for device in devices],
+            lambda: wanted,
             profiles,
             tape.header,
             Compiling(
@@ -51,7 +57,9 @@ class Compiler:
             ),
         )
         return {
-            (test, device): [(launch, found[digest(launch.kernel), device]) for launch in launches_of(tape, test)]
+            (test, device): [
+                (launch, found[digest(launch.kernel), device].judgement) for launch in launches_of(tape, test)
+            ]
             for test in tests
             for device in devices
         }

@@ -70,6 +70,12 @@ def test_facts_cause_metrics_and_requirement_survive(tmp_path: Path) -> None:
     assert back.cells[original.test] == original
 
 
+def test_what_is_slow_survives(tmp_path: Path) -> None:
+    original = cell(Outcome.COMPILED, message="it fits", slow=("matmul: spills 4 B", "gram: <no> tensor cores & more"))
+    back = there_and_back(tmp_path, column(original))
+    assert back.cells[original.test] == original
+
+
 def test_each_case_bears_its_properties(tmp_path: Path) -> None:
     path = tmp_path / "h100.native.xml"
     facts = SessionFacts(gpu_name="G", gpu_compute_capability=ComputeCapability(9, 0), driver_version="1")
@@ -257,3 +263,10 @@ def test_elements_of_a_namespace_are_refused(tmp_path: Path) -> None:
     path.write_text('<testsuites xmlns="urn:x"><testsuite><testcase name="t"/></testsuite></testsuites>')
     with pytest.raises(GpuMatrixError, match=r"h100\.xml: not JUnit"):
         read_junit(path, device="h100", evidence=Evidence.NATIVE)
+
+
+def test_what_is_said_with_a_pass_is_kept(tmp_path: Path) -> None:
+    said = Cell(test="t.py::test_a", outcome=Outcome.PASSED, evidence=Evidence.EMULATED, message="not known: k")
+    path = tmp_path / "rtx3090.emulated.xml"
+    write_junit(Column(device="rtx3090", evidence=Evidence.EMULATED, cells={said.test: said}), path)
+    assert read_junit(path, device="rtx3090", evidence=Evidence.EMULATED).cells[said.test] == said

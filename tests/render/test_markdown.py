@@ -119,11 +119,29 @@ def test_a_whole_report() -> None:
 
 0 more differ, fail or changed; 0 are alike on every device.
 
+✓ passed, ✗ failed
+
 | test | `h100` | `rtx3090` |
 | --- | --- | --- |
 | `t.py::a` | ✗ | ✓ |
 """
     )
+
+
+def test_what_is_slow_is_marked_and_told() -> None:
+    spills = "scale`|: spills 8 B"
+    head = run(
+        {
+            "h100": {"a": "passed"},
+            "rtx3090:compiled": {"a": cell("a", "compiled", "compiled", slow=(spills,))},
+            "l40s:compiled": {"a": cell("a", "compiled", "compiled", slow=(spills,)), "b": "not-run"},
+        }
+    )
+    text = render_markdown(verdict(plan("h100", "rtx3090", "l40s"), head))
+    assert "| `a` | ✓ | ⚙↓ | ⚙↓ |" in text
+    assert "✓ passed, ⚙ compiled, ↓ slow there, · not run" in text
+    assert "### Slow\n\n- ``scale`\N{DIVIDES}: spills 8 B`` on `rtx3090` (tests: 1), `l40s` (tests: 1)\n" in text
+    neutral(text)
 
 
 @pytest.mark.parametrize("largest", [1024, 5_000, 65_535, 1024 * 1024])

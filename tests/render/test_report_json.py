@@ -96,6 +96,7 @@ def test_a_whole_report() -> None:
             }
         ],
         "never_run": [],
+        "slow": [],
         "never_run_decided": False,
         "never_run_natively": 0,
         "missing_devices": [{"device": "l40s", "reason": "no results"}],
@@ -139,3 +140,26 @@ def test_a_long_message_is_cut_and_says_so() -> None:
     head = run({"h100": {"a": cell("a", "failed", message="m" * 1_000_000)}})
     message = json.loads(render_json(verdict(plan("h100"), head)))["changes"][0]["devices"]["h100"]["message"]
     assert message == "m" * 4000 + "... (996,000 more characters)"
+
+
+def test_each_cell_says_how_it_is_known_and_what_of_it_is_slow() -> None:
+    slow = ("scale: spills 8 B per thread",)
+    head = run(
+        {
+            "h100": {"a": "failed", "b": "passed"},
+            "rtx3090:emulated": {"a": "failed"},
+            "l40s:compiled": {
+                "a": cell("a", "failed", "compiled", slow=slow),
+                "b": cell("b", "compiled", "compiled", slow=slow),
+            },
+        }
+    )
+    report = json.loads(render_json(verdict(plan("h100", "rtx3090", "l40s"), head)))
+    devices = {name: cell for change in report["changes"] for name, cell in change["devices"].items()}
+    assert {name: found["evidence"] for name, found in devices.items()} == {
+        "h100": "native",
+        "rtx3090": "emulated",
+        "l40s": "compiled",
+    }
+    assert [found.get("slow") for found in devices.values()] == [None, None, list(slow)]
+    assert report["slow"] == [{"finding": slow[0], "devices": {"l40s": ["a", "b"]}}]

@@ -41,6 +41,7 @@ regression: 1 new-failure (Hopper only); 1 test never run; 1 still-failing
 t.py::a                                                             ✗    ✓
 t.py::s                                                             s    -
 t.py::b                                                             ✓    ✗
+✓ passed  ✗ failed  s skipped  - requirement unmet
 
 Red:
 t.py::a
@@ -87,6 +88,72 @@ def test_evidence_is_seen_in_every_cell_and_no_weaker_pass_looks_like_one() -> N
     assert "missing: only compiled results; native is required" in " ".join(text.split())
 
 
+EVERY_KIND = run(
+    {
+        "h100": {"a": "passed", "b": "failed", "c": "skipped-requirement"},
+        "rtx3090:emulated": {"a": "passed", "b": "failed"},
+        "l40s:compiled": {
+            "a": cell("a", "compiled", "compiled", slow=("scale: spills 8 B per thread",)),
+            "b": cell("b", "compiled", "compiled"),
+            "c": "not-run",
+        },
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "legend"),
+    [
+        (
+            "utf-8",
+            "✓ passed  ≈ emulated  ⚙ compiled  ↓ slow there  ✗ failed  - requirement unmet  · not run",
+        ),
+        ("ascii", "P passed  ~ emulated  c compiled  v slow there  F failed  - requirement unmet  . not run"),
+    ],
+)
+@pytest.mark.parametrize("colour", [False, True])
+def test_one_line_tells_the_marks_that_occur(encoding: str, legend: str, colour: bool) -> None:
+    found = verdict(plan("h100", "rtx3090", "l40s"), EVERY_KIND)
+    assert legend in render_matrix(found, width=100, encoding=encoding, colour=colour).splitlines()
+    narrow = render_matrix(found, width=60, encoding=encoding)
+    assert " ".join(legend.split()) in " ".join(narrow.split())
+
+
+def test_marks_that_do_not_occur_are_not_told() -> None:
+    text = render_matrix(verdict(plan("h100"), run({"h100": {"a": "passed"}})))
+    assert "✓ passed" in text.splitlines()
+    assert render_matrix(verdict(plan("h100"), run({"h100": {}}))).splitlines() == [
+        " 1 h100  9.0  none      no results",
+        "      missing: no results",
+    ]
+
+
+def test_what_is_slow_is_marked_and_told_with_its_devices_and_tests() -> None:
+    spills, swaps = "scale: spills 8 B per thread", "add: atomics are compare-and-swap loops"
+    head = run(
+        {
+            "h100": {"a": "passed", "b": "passed"},
+            "rtx3090:compiled": {
+                "a": cell("a", "compiled", "compiled", slow=(spills, swaps)),
+                "b": cell("b", "compiled", "compiled", slow=(spills,)),
+            },
+            "l40s:compiled": {"a": cell("a", "compiled", "compiled", slow=(spills,)), "b": "compiled"},
+        }
+    )
+    text = render_matrix(verdict(plan("h100", "rtx3090", "l40s"), head))
+    rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if re.match(r"[ab] ", line)}
+    assert rows == {"a": ["✓", "⚙↓", "⚙↓"], "b": ["✓", "⚙↓", "⚙"]}
+    assert text.endswith(f"\nSlow:\n{spills}\n  on rtx3090 (2 tests), l40s (1 test)\n{swaps}\n  on rtx3090 (1 test)\n")
+
+
+def test_slow_launches_are_bounded_and_counted() -> None:
+    slow = tuple(f"kernel_{number:03}: spills" for number in range(40))
+    head = run({"l40s:compiled": {"a": cell("a", "compiled", "compiled", slow=slow)}})
+    text = render_matrix(verdict(plan("l40s", require={"l40s": "compiled"}), head))
+    assert text.count(": spills") == 15
+    assert text.endswith("... and 25 more\n")
+
+
 @pytest.mark.parametrize("marks", [UNICODE, ASCII])
 def test_no_two_cells_are_drawn_alike(marks: MarkSet) -> None:
     drawn: dict[str, set[object]] = {}
@@ -95,6 +162,10 @@ def test_no_two_cells_are_drawn_alike(marks: MarkSet) -> None:
             drawn.setdefault(marks.mark(outcome, evidence), set()).add((outcome, evidence))
     for outcome in (Outcome.NOT_RUN, Outcome.UNKNOWN):
         drawn.setdefault(marks.mark(outcome, Evidence.NONE), set()).add(outcome)
+    for slow in ((), ("spills",)):
+        compiled = cell("a", "compiled", "compiled", slow=slow)
+        drawn.setdefault(marks.of(compiled), set()).add((compiled.outcome, bool(slow)))
+    drawn.pop(marks.mark(Outcome.PASSED, Evidence.COMPILED))  # no test passes by being compiled
     assert [found for found in drawn.values() if len(found) > 1] == []
     assert max(map(len, drawn)) == 2
 

@@ -35,6 +35,12 @@ HITS = [
         "arch_feature",
         "ERROR : Arch conditional MMA instruction used without targeting appropriate compute capability.",
     ),
+    (
+        "arch_feature",
+        "RuntimeError: torch._scaled_mm is only supported on CUDA devices with compute capability >= 9.0 or 8.9",
+    ),
+    ("arch_feature", "RuntimeError: FlashAttention only supports Ampere GPUs or newer."),
+    ("arch_feature", "sparse_semi_structured_mad_op : Supported only on GPUs with compute capability 8.x"),
     ("arch_feature", "LLVM ERROR: Cannot select: intrinsic %llvm.nvvm.tcgen05.wait.st"),
     (
         "onchip_limit",
@@ -65,6 +71,7 @@ LOOK_ALIKES = [
     "DefaultCPUAllocator: failed allocation of 2147483649 bytes",
     "ptxas fatal   : Value 'sm_89' is not defined for option 'gpu-name'",
     "RuntimeError: FlashAttention only support fp16 and bf16 data type",
+    "RuntimeError: NCCL is only supported on CUDA devices",
     "mma -> mma layout conversion is only supported on Ampere",
     "RuntimeError: CUDA error: an illegal memory access was encountered",
     "bus error, out of shared memory in /dev/shm",

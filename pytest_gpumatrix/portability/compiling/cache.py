@@ -12,10 +12,11 @@ from pathlib import Path
 import msgspec
 
 from pytest_gpumatrix.portability.compiling.compile_job import Compiled, Job, Status
+from pytest_gpumatrix.portability.compiling.machine_code import disassemblers
 from pytest_gpumatrix.portability.tape.launch import CudaProgram
 from pytest_gpumatrix.record.atomic import write_atomically
 
-FORMAT = 2  # raised when the meaning of Compiled, or of a job's key, or how a job is compiled changes
+FORMAT = 4  # raised when the meaning of Compiled, or of a job's key, or how a job is compiled changes
 _LASTING = frozenset({Status.COMPILED, Status.REFUSED})  # the others may go better next time
 _COMPILERS = ("triton", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12", "nvidia-nvjitlink")
 # Variables that Triton's compiler reads (triton/knobs.py, and getCacheInvalidatingEnvVars in its C++ sources).
@@ -71,7 +72,7 @@ def compiler_version(environ: Mapping[str, str]) -> str:
         for name, value in environ.items()
         if name.startswith(_COMPILER_VARIABLES) and name not in _NO_MATTER
     )
-    parts = [str(FORMAT), sys.version, *_installed(), *_triton_build(), *settings]
+    parts = [str(FORMAT), sys.version, *_installed(), *_triton_build(), *_disassemblers(), *settings]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -90,6 +91,13 @@ def _triton_build() -> Iterator[str]:
         for library in sorted((Path(folder) / "_C").glob("libtriton*")):
             stat = library.stat()
             yield f"{library.name} {stat.st_size} {stat.st_mtime_ns}"
+
+
+def _disassemblers() -> Iterator[str]:
+    """What is not known for want of one is known when there is one."""
+    for tool in disassemblers():
+        stat = tool.stat()
+        yield f"{tool} {stat.st_size} {stat.st_mtime_ns}"
 
 
 def _is_told_by_its_key(job: Job) -> bool:

@@ -2,47 +2,108 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pytest_gpumatrix.hardware.binary import Binary
 from pytest_gpumatrix.portability.compiling.compile_job import Compiled, Status
-from pytest_gpumatrix.portability.compiling.cubin import KernelFigures, read_cubin
+from pytest_gpumatrix.portability.compiling.read_figures import read_figures
+from pytest_gpumatrix.portability.compiling.refusals import fault_of_this_machine
 from pytest_gpumatrix.portability.tape.launch import CudaProgram
 from pytest_gpumatrix.portability.tape.values import decode
 
-_ASSEMBLER_ERROR = re.compile(r"^ptxas .*?error\s*: *(\S.*)$", re.MULTILINE)
+_ASSEMBLER_ERROR = re.compile(r"\bptxas .*?(?:error|fatal)\s*: *(\S.*)$", re.MULTILINE)
 _ANY_ERROR = re.compile(r"^.*\berror\b.*$", re.MULTILINE)
+_Code = tuple[Any, str, "str | None"]  # machine code, the assembler's report, and the PTX where it is known
+_REFUSES = ("NVRTC_ERROR_COMPILATION", "ERROR_PTX_COMPILE", "NVVM_ERROR_COMPILATION")  # others: of how it was asked
 
 
 def compile_cuda(program: CudaProgram, arch: str, started: Callable[[], None]) -> Compiled:
     """Compile to machine code for "sm_86", "sm_90a" and the like; needs no GPU and no driver.
 
-    The assembler itself holds static shared memory against its limit (48 KiB on every architecture).
+    A program of PTX for a fixed architecture that the device takes is translated from it, as its driver would. The
+    assembler itself holds static shared memory against its limit (48 KiB on every architecture).
     """
     core = _cuda_core()
     options = {name: decode(value, _no_functions) for name, value in program.options.items()}
-    options |= {"name": program.name, "arch": arch}
-    prepared = core.Program(program.source, program.code_type, core.ProgramOptions(**options))
     started()
     try:
-        code = prepared.compile("cubin", program.name_expressions).code
+        if program.code_type == "ptx":
+            code, report, ptx = _assembled(core, program.source, arch, options)
+        elif _is_translated_for(program, arch):
+            _, _, ptx = _compiled(core, program, Binary.parse(program.arch, ptx=True).sm, options)
+            code, report, ptx = _assembled(core, ptx or "", arch, {})
+        else:
+            code, report, ptx = _compiled(core, program, arch, options)
     except Exception as error:  # noqa: BLE001 - cuda-core has no public class for the compiler's refusal
-        if type(error).__name__ not in ("NVRTCError", "nvJitLinkError"):
-            return Compiled(status=Status.UNKNOWN, message=f"not compiled: {type(error).__name__}: {error}"[:300])
-        return Compiled(status=Status.REFUSED, message=_sentence(str(error)))
-    return Compiled(status=Status.COMPILED, kernels=_figures(code, arch))
+        return _refusal(error, arch)
+    return Compiled(
+        status=Status.COMPILED,
+        kernels=read_figures(code, Binary.parse(arch, ptx=False).capability, report, ptx),
+    )
 
 
-def _figures(cubin: object, arch: str) -> dict[str, KernelFigures] | None:
-    if not isinstance(cubin, bytes):
+def _is_translated_for(program: CudaProgram, arch: str) -> bool:
+    if program.target_type != "ptx" or program.follows_device:
+        return False
+    wanted = Binary.parse(arch, ptx=False).capability
+    return Binary.parse(program.arch, ptx=True).refusal(wanted) is None
+
+
+def _compiled(core: Any, program: CudaProgram, arch: str, options: Mapping[str, Any]) -> _Code:
+    """Made by cuda-core, as it was where it was recorded, but to machine code: for PTX it would ask for a driver."""
+    reporting = _with_report(options.get("ptxas_options"))
+    fields = {**options, "name": program.name, "arch": arch, "ptxas_options": reporting}
+    prepared = core.Program(program.source, program.code_type, core.ProgramOptions(**fields))
+    report = io.StringIO()
+    code = prepared.compile("cubin", program.name_expressions, logs=report).code
+    return code, report.getvalue(), _ptx_of(prepared)
+
+
+def _assembled(core: Any, ptx: str, arch: str, options: Mapping[str, Any]) -> _Code:
+    """Made of PTX. Of a program's options those hold that the linker has too."""
+    known = {field.name for field in dataclasses.fields(core.LinkerOptions)} - {"name", "arch", "verbose"}
+    fields = {name: value for name, value in options.items() if name in known}
+    fields["ptxas_options"] = _with_report(options.get("ptxas_options"))
+    linker = core.Linker(
+        core.ObjectCode.from_ptx(ptx.encode()), options=core.LinkerOptions(arch=arch, verbose=True, **fields)
+    )
+    return linker.link("cubin").code, linker.get_info_log(), ptx
+
+
+def _with_report(given: Any) -> list[str]:
+    return [*([given] if isinstance(given, str) else given or ()), "-v"]
+
+
+def _ptx_of(prepared: Any) -> str | None:
+    """What NVRTC gave its own assembler; None where it was made in another way."""
+    if prepared.backend != "NVRTC":
         return None
-    try:
-        return dict(read_cubin(cubin, Binary.parse(arch, ptx=False).capability))
-    except ValueError:  # launches of it are unknown then, and say so
+    from cuda.bindings import nvrtc
+
+    handle = prepared.handle
+    status, size = nvrtc.nvrtcGetPTXSize(handle)
+    text = b" " * size if status == nvrtc.nvrtcResult.NVRTC_SUCCESS else b""
+    if not text or nvrtc.nvrtcGetPTX(handle, text)[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
         return None
+    return _text(text)
+
+
+def _text(code: Any) -> str:
+    return bytes(code).rstrip(b"\0").decode(errors="replace")
+
+
+def _refusal(error: Exception, arch: str) -> Compiled:
+    log = str(error).replace("\0", "")
+    fault = fault_of_this_machine(log, arch)
+    if fault is None and type(error).__name__ in ("NVRTCError", "nvJitLinkError") and any(x in log for x in _REFUSES):
+        return Compiled(status=Status.REFUSED, message=_sentence(log))
+    what = fault or f"{type(error).__name__}: {' '.join(log.split())}"
+    return Compiled(status=Status.UNKNOWN, message=f"not compiled: {what}"[:300])
 
 
 def _cuda_core() -> Any:

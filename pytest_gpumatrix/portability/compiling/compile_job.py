@@ -6,7 +6,7 @@ from enum import Enum
 
 import msgspec
 
-from pytest_gpumatrix.portability.compiling.cubin import KernelFigures
+from pytest_gpumatrix.portability.compiling.kernel_figures import KernelFigures
 from pytest_gpumatrix.portability.tape.launch import CudaProgram, Kernel, digest
 
 
@@ -30,7 +30,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         """A name for equal jobs: how a CUDA program is launched does not change what is compiled."""
         kernel = self.kernel
         if isinstance(kernel, CudaProgram):
-            kernel = msgspec.structs.replace(kernel, launch=None, follows_device=False)
+            follows = kernel.follows_device and kernel.target_type == "ptx"  # other PTX is translated
+            kernel = msgspec.structs.replace(kernel, launch=None, follows_device=follows)
         return digest((kernel, self.arch))
 
 
@@ -40,10 +41,11 @@ class Compiled(msgspec.Struct, frozen=True, kw_only=True):
     status: Status
     message: str = ""  # one line: the compiler's sentence, or why it is not known
     tuner_survives: bool = False  # a refusal that Triton's autotuner passes over
-    shared_memory: int | None = None  # bytes per block that a launch asks for
+    shared_memory: int | None = None  # bytes per block that Triton's launch asks for
     threads: int | None = None  # per block
     tensor_memory: int | None = None  # columns
-    kernels: dict[str, KernelFigures] | None = None  # of a CUDA program, by mangled name
+    blocks_per_cluster: int | None = None  # of Triton's launch
+    kernels: dict[str, KernelFigures] | None = None  # by mangled name: of a CUDA program all, of Triton the one
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True, tag_field="answer", tag="started"):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import os
+import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from pytest_gpumatrix.hardware.binary import Binary
 from pytest_gpumatrix.portability.compiling.compile_job import Compiled, Status
+from pytest_gpumatrix.portability.compiling.read_figures import read_figures
 from pytest_gpumatrix.portability.compiling.rebuild import find_jit_function
+from pytest_gpumatrix.portability.compiling.refusals import fault_of_this_machine
 from pytest_gpumatrix.portability.compiling.target_driver import driving
 from pytest_gpumatrix.portability.tape.launch import TritonKernel
 from pytest_gpumatrix.portability.tape.values import decode
@@ -22,7 +25,8 @@ _PTXAS_ERROR = re.compile(r"^ptxas .*?(?:error|fatal)\s*: *(\S.*)$", re.MULTILIN
 def compile_triton(kernel: TritonKernel, arch: str, rootdir: Path, started: Callable[[], None]) -> Compiled:
     """Compile for "sm_86" and the like; Triton itself adds the "a" from 9.0 on.
 
-    ``started`` is called once the kernel is found. CannotRebuildError if it is not.
+    ``started`` is called once the kernel is found. CannotRebuildError if it is not. It is compiled past Triton's own
+    cache, and with the assembler's report printed, if the environment says so: see ``compiling_environment``.
     """
     import triton
     from triton.backends.compiler import GPUTarget
@@ -37,45 +41,45 @@ def compile_triton(kernel: TritonKernel, arch: str, rootdir: Path, started: Call
     started()
     try:
         known = vars(make_backend(target).parse_options(dict(options)))
-    except ValueError as error:  # an option that this target does not have: it ends an autotuner too
-        return Compiled(status=Status.REFUSED, message=_one_line(str(error)))
+    except (
+        ValueError,
+        AssertionError,
+    ) as error:  # this target, or any, does not take a value: it ends a tuner too
+        return Compiled(status=Status.REFUSED, message=_one_line(str(error) or repr(error)))
     if unknown := sorted(options.keys() - known.keys()):
         return Compiled(status=Status.REFUSED, message=f"Keyword argument {unknown[0]} was specified but unrecognised")
     signature = {name: _as_tuples(kind) for name, kind in kernel.signature.items()}
     attributes = dict(kernel.attributes)
     source = _source_class(function)(function, signature, constants, attributes)
-    # Triton's own cache follows fewer names than ours.
-    always = contextlib.nullcontext() if kernel.lasting else _without_tritons_cache()
+    printed = io.StringIO()
     try:
-        with driving(target), always:
-            metadata = triton.compile(source, target=target, options=options).metadata
+        with driving(target), contextlib.redirect_stdout(printed):
+            compiled = triton.compile(source, target=target, options=options)
     except Exception as error:  # noqa: BLE001 - sorted out there; what is not the compiler's is unknown
-        return _refusal(error)
+        return _refusal(error, arch)
+    metadata = compiled.metadata
     return Compiled(
         status=Status.COMPILED,
         shared_memory=metadata.shared,
         threads=metadata.num_warps * WARP_SIZE,
         tensor_memory=getattr(metadata, "tmem_size", None),
+        blocks_per_cluster=metadata.num_ctas,
+        kernels=read_figures(
+            compiled.asm.get("cubin"),
+            Binary.parse(arch, ptx=False).capability,
+            printed.getvalue(),
+            compiled.asm.get("ptx"),
+        ),
     )
 
 
-@contextlib.contextmanager
-def _without_tritons_cache() -> Iterator[None]:
-    before = os.environ.get("TRITON_ALWAYS_COMPILE")
-    os.environ["TRITON_ALWAYS_COMPILE"] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["TRITON_ALWAYS_COMPILE"]
-        else:
-            os.environ["TRITON_ALWAYS_COMPILE"] = before
-
-
-def _refusal(error: Exception) -> Compiled:
+def _refusal(error: Exception, arch: str) -> Compiled:
     from triton.compiler.errors import CompilationError, CompileTimeAssertionFailure
     from triton.runtime.errors import PTXASError
 
+    fault = fault_of_this_machine(str(error), arch)
+    if fault is not None and isinstance(error, (PTXASError, OSError, MemoryError, RuntimeError)):
+        return Compiled(status=Status.UNKNOWN, message=_one_line(f"not compiled: {fault}"))
     if isinstance(error, PTXASError):
         match = _PTXAS_ERROR.search(str(error))
         sentence = match[1] if match else str(error)

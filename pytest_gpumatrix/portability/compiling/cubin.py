@@ -5,26 +5,22 @@ The sections and attributes are those that ``cuobjdump -elf`` shows (CUDA Binary
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterator, Mapping
 
-import msgspec
-
 from pytest_gpumatrix.hardware.capability import ComputeCapability
+from pytest_gpumatrix.portability.compiling.kernel_figures import KernelFigures
+from pytest_gpumatrix.portability.tape.launch import Extent
 
-_MAX_THREADS, _REGISTERS = 0x05, 0x2F  # EIATTR_MAX_THREADS, EIATTR_REGCOUNT
+# EIATTR_MAX_THREADS, EIATTR_REQNTID, EIATTR_REGCOUNT, EIATTR_NUM_BARRIERS
+_MAX_THREADS, _REQUIRED_THREADS, _REGISTERS, _BARRIERS = 0x05, 0x10, 0x2F, 0x4C
+# EIATTR_CTA_PER_CLUSTER, EIATTR_EXPLICIT_CLUSTER, EIATTR_MAX_CLUSTER_RANK, EIATTR_BLOCKS_ARE_CLUSTERS
+_CLUSTER, _EXPLICIT_CLUSTER, _MAX_CLUSTER, _BLOCKS_ARE_CLUSTERS = 0x3D, 0x3E, 0x3F, 0x5B
 _SIZED = 0x04  # EIFMT_SVAL: the value follows, and its size stands where other formats have a value
 # Shared memory that the system keeps per block, which the section counts and the limit of a block does not.
 # Source: CUDA Programming Guide, "Compute Capabilities"; from 9.0 on the compiler places it.
 _RESERVED, _RESERVED_SINCE = 1024, ComputeCapability(9, 0)
-
-
-class KernelFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What one kernel takes."""
-
-    static_shared_memory: int  # bytes per block
-    registers: int  # per thread
-    max_threads: int | None = None  # per block, by __launch_bounds__ or __block_size__; None: the GPU's own limit
 
 
 def read_cubin(content: bytes, capability: ComputeCapability) -> Mapping[str, KernelFigures]:
@@ -49,11 +45,16 @@ def _read(content: bytes, reserved: int) -> dict[str, KernelFigures]:
     figures = {}
     for kernel in (name.removeprefix(".text.") for name in sections if name.startswith(".text.")):
         info = dict(_attributes(_bytes_of(content, sections[f".nv.info.{kernel}"])))
-        x, y, z = struct.unpack("<III", info[_MAX_THREADS]) if _MAX_THREADS in info else (0, 0, 0)
         figures[kernel] = KernelFigures(
             static_shared_memory=max(0, shared.get(kernel, 0) - reserved),
             registers=registers[kernel],
-            max_threads=x * y * z or None,
+            barriers=info.get(_BARRIERS, b"\0")[0],
+            max_threads=_product(info.get(_MAX_THREADS)),
+            required_block=_extent(info.get(_REQUIRED_THREADS)),
+            cluster=_extent(info.get(_CLUSTER)),
+            needs_cluster=_EXPLICIT_CLUSTER in info,
+            max_cluster=_product(info.get(_MAX_CLUSTER)),
+            blocks_are_clusters=_BLOCKS_ARE_CLUSTERS in info,
         )
     return figures
 
@@ -76,13 +77,27 @@ def _symbols(content: bytes, sections: Mapping[str, tuple[int, int, int]]) -> li
 
 
 def _attributes(info: bytes) -> Iterator[tuple[int, bytes]]:
+    """Each with its value: what follows it, or the two bytes that stand in its place."""
     at = 0
     while at < len(info):
         form, attribute, size = struct.unpack_from("<BBH", info, at)
         at += 4
         length = size if form == _SIZED else 0
-        yield attribute, info[at : at + length]
+        yield attribute, info[at : at + length] if form == _SIZED else info[at - 2 : at]
         at += length
+
+
+def _product(value: bytes | None) -> int | None:
+    """Of the whole numbers of an attribute; None where there is no such attribute."""
+    return math.prod(number for [number] in struct.iter_unpack("<I", value)) if value else None
+
+
+def _extent(value: bytes | None) -> Extent | None:
+    """In x, y and z; None where there is no such attribute."""
+    if not value:
+        return None
+    x, y, z = struct.unpack("<III", value)
+    return x, y, z
 
 
 def _bytes_of(content: bytes, section: tuple[int, int, int]) -> bytes:

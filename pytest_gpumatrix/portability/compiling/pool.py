@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import signal
 import subprocess
@@ -19,6 +20,7 @@ import msgspec
 
 from pytest_gpumatrix.errors import GpuMatrixError
 from pytest_gpumatrix.portability.compiling.compile_job import Compiled, Done, Job, Started, Status
+from pytest_gpumatrix.portability.compiling.refusals import fault_of_this_machine
 
 # -I: neither PYTHON* variables nor the current folder; the search path is that of the process that recorded.
 _START = (
@@ -37,6 +39,8 @@ _NOT_INHERITED = frozenset(
         "TRITON_REMOTE_CACHE_BACKEND",
     }
 )
+# Its own cache follows fewer names than ours, and keeps no report of the assembler (triton 3.6 and later print it).
+_OF_TRITON = {"TRITON_ALWAYS_COMPILE": "1", "TRITON_DUMP_PTXAS_LOG": "1"}
 _COMPILING = "GPUMATRIX_COMPILING"  # set in compiling processes
 # A compiler that fails ends by these; by others the process was stopped from outside (SIGKILL: out of memory).
 _CRASHES = frozenset({signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP})
@@ -45,7 +49,7 @@ _CRASHES = frozenset({signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGI
 def compiling_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The variables of a compiling process: no interpreter, no GPU."""
     kept = {name: value for name, value in environ.items() if name not in _NOT_INHERITED}
-    return {**kept, "CUDA_VISIBLE_DEVICES": "", _COMPILING: "1"}
+    return {**kept, **_OF_TRITON, "CUDA_VISIBLE_DEVICES": "", _COMPILING: "1"}
 
 
 def refuse_to_nest(environ: Mapping[str, str]) -> None:
@@ -68,11 +72,13 @@ class CompilingProcess:
         )
         self._stdin, self._stdout = cast("IO[bytes]", self._process.stdin), cast("IO[bytes]", self._process.stdout)
         self._decoder = msgspec.json.Decoder(Started | Done)
+        self._said_before = 0
         self.alive = True
 
     def ask(self, job: Job) -> Compiled:
         """Do a job. If the process ends instead of answering, that is the answer, and ``alive`` is False."""
         started = False
+        self._said_before = os.fstat(self._errors.fileno()).st_size
         try:
             self._stdin.write(msgspec.json.encode(job) + b"\n")
             self._stdin.flush()
@@ -84,7 +90,7 @@ class CompilingProcess:
         except (OSError, ValueError, msgspec.MsgspecError):  # it ended, or what it says is no answer
             self._process.kill()
         self.alive = False
-        return self._ended(started)
+        return self._ended(job.arch, started=started)
 
     def stop(self) -> None:
         """End the process, whatever it is doing."""
@@ -99,7 +105,7 @@ class CompilingProcess:
         self._stdout.close()
         self._errors.close()
 
-    def _ended(self, started: bool) -> Compiled:
+    def _ended(self, arch: str, *, started: bool) -> Compiled:
         code = self._process.wait()
         how = _signal_name(-code) if code < 0 else f"exit code {code}"
         last = self._last_words()
@@ -109,12 +115,18 @@ class CompilingProcess:
             )
         if code < 0 and -code not in _CRASHES:
             return Compiled(status=Status.UNKNOWN, message=f"not compiled: the compiling process was ended by {how}")
+        if (fault := fault_of_this_machine(self._said(), arch)) is not None:
+            return Compiled(status=Status.UNKNOWN, message=f"not compiled: {fault}")
         return Compiled(status=Status.CRASHED, message=f"the compiler crashed ({how}){last}")
 
-    def _last_words(self) -> str:
+    def _said(self) -> str:
+        """The last of what it wrote to its standard error during this job; it has ended."""
         size = self._errors.seek(0, 2)
-        self._errors.seek(max(0, size - 16_384))
-        lines = [line.strip() for line in self._errors.read().decode(errors="replace").splitlines() if line.strip()]
+        self._errors.seek(max(self._said_before, size - 16_384))
+        return self._errors.read().decode(errors="replace")
+
+    def _last_words(self) -> str:
+        lines = [line.strip() for line in self._said().splitlines() if line.strip()]
         telling = [line for line in lines if "LLVM ERROR" in line or "Assertion" in line or "error:" in line]
         return f": {(telling or lines)[-1][:300]}" if lines else ""
 
@@ -122,43 +134,64 @@ class CompilingProcess:
 def run_jobs(
     jobs: Iterable[Job], *, processes: int, start: Callable[[], CompilingProcess], budget_seconds: float
 ) -> Iterator[tuple[Job, Compiled]]:
-    """Do the jobs in parallel; yields each as it ends. When the budget is used up the rest is not yielded."""
-    waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
-    count = 0
-    for job in jobs:
-        waiting.put(job)
-        count += 1
+    """Do the jobs in parallel; yields each as it ends. When the budget is used up the rest is not yielded.
+
+    A job is taken from ``jobs`` (in a thread of the pool, one at a time) when a process is free for it and the results
+    are wanted, so that there may be any number of them. A process is started when there is a job for it.
+    """
     deadline = time.monotonic() + budget_seconds
-    crew = [_Runner(waiting, start) for _ in range(min(processes, count))]
-    results: queue.SimpleQueue[tuple[Job, Compiled] | BaseException] = queue.SimpleQueue()
+    waiting = _Waiting(jobs)
+    results: _Results = queue.Queue(maxsize=processes)
+    crew = [_Runner(waiting, start) for _ in range(processes)]
+    working = len(crew)
     try:
         for runner in crew:
             runner.begin(results)
-        for _ in range(count):
+        while working:
+            left = min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)
             try:
-                result = results.get(timeout=max(0.0, deadline - time.monotonic()))
+                result = results.get(timeout=left)
             except queue.Empty:
                 return
             if isinstance(result, BaseException):
                 raise result
-            yield result
+            if result is None:
+                working -= 1
+            else:
+                yield result
     finally:
         for runner in crew:
             runner.stop()
 
 
+_Results = queue.Queue[tuple[Job, Compiled] | BaseException | None]  # None: a thread has ended
+
+
+class _Waiting:
+    """The jobs that no process has taken yet."""
+
+    def __init__(self, jobs: Iterable[Job]) -> None:
+        self._jobs = iter(jobs)
+        self._lock = threading.Lock()
+
+    def take(self) -> Job | None:
+        """The next one, or None if there is none left."""
+        with self._lock:
+            return next(self._jobs, None)
+
+
 class _Runner:
     """A thread that feeds one process at a time."""
 
-    def __init__(self, waiting: queue.SimpleQueue[Job], start: Callable[[], CompilingProcess]) -> None:
+    def __init__(self, waiting: _Waiting, start: Callable[[], CompilingProcess]) -> None:
         self._waiting, self._start = waiting, start
         self._lock = threading.Lock()
         self._process: CompilingProcess | None = None
         self._stopped = False
         self._thread: threading.Thread | None = None
 
-    def begin(self, results: queue.SimpleQueue[tuple[Job, Compiled] | BaseException]) -> None:
-        """Start the thread."""
+    def begin(self, results: _Results) -> None:
+        """Start the thread. It puts each result, and at its end None or what went wrong."""
         self._thread = threading.Thread(target=self._run, args=(results,), daemon=True)
         self._thread.start()
 
@@ -173,16 +206,24 @@ class _Runner:
         if self._process is not None:
             self._process.close()
 
-    def _run(self, results: queue.SimpleQueue[tuple[Job, Compiled] | BaseException]) -> None:
+    def _run(self, results: _Results) -> None:
         try:
-            while (process := self._ready()) is not None:
-                try:
-                    job = self._waiting.get_nowait()
-                except queue.Empty:
-                    return
-                results.put((job, process.ask(job)))
+            while not self._stopped and (job := self._waiting.take()) is not None:
+                if (process := self._ready()) is None:
+                    break
+                self._put((job, process.ask(job)), results)
+            self._put(None, results)
         except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
-            results.put(error)
+            self._put(error, results)
+
+    def _put(self, result: tuple[Job, Compiled] | BaseException | None, results: _Results) -> None:
+        """Wait until the result is wanted, or none is any more."""
+        while not self._stopped:
+            try:
+                results.put(result, timeout=0.1)
+            except queue.Full:
+                continue
+            return
 
     def _ready(self) -> CompilingProcess | None:
         with self._lock:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+from pytest_gpumatrix.portability.compiling.generated import CannotGenerateError, jit_function_of_text
 from pytest_gpumatrix.portability.tape.launch import FunctionReference
 from pytest_gpumatrix.portability.tape.reach import underlying_function
 from pytest_gpumatrix.portability.tape.sources import source_hash
@@ -25,6 +26,11 @@ def find_jit_function(reference: FunctionReference, rootdir: Path) -> Any:
     CannotRebuildError if its module cannot be imported, has no such function, or the sources differ. One name may
     have been given to several functions; the line tells them apart.
     """
+    if reference.text is not None:
+        try:
+            return jit_function_of_text(reference)
+        except CannotGenerateError as error:
+            raise CannotRebuildError(str(error)) from error
     module = _load(reference.module, rootdir / reference.file)
     found = _named_so(module, reference)
     if not found:
@@ -81,10 +87,14 @@ def _jit_function(found: Any, function: FunctionType) -> Any:
 def _load(name: str, file: Path) -> ModuleType:
     """The module by its name if that leads to its file, else by the file under that name.
 
-    pytest's importlib mode gives a test module a name by which it cannot be imported.
+    pytest's importlib mode gives a test module a name by which it cannot be imported. What is installed may lie
+    elsewhere than where it was recorded: there the name alone must do, and the sources are compared as always.
     """
     if not file.is_file():
-        raise CannotRebuildError(f"{file} is not there")
+        installed = _origin(name)
+        if installed is None:
+            raise CannotRebuildError(f"{file} is not there")
+        file = installed
     if (module := sys.modules.get(name)) is not None and _is_file(module.__file__, file):
         return module
     import pytest
@@ -96,11 +106,16 @@ def _load(name: str, file: Path) -> ModuleType:
 
 
 def _leads_to(name: str, file: Path) -> bool:
+    origin = _origin(name)
+    return origin is not None and origin.samefile(file)
+
+
+def _origin(name: str) -> Path | None:
     try:
         spec = importlib.util.find_spec(name)
     except (ImportError, ValueError):
-        return False
-    return spec is not None and _is_file(spec.origin, file)
+        return None
+    return Path(spec.origin) if spec is not None and spec.origin is not None and Path(spec.origin).is_file() else None
 
 
 def _load_file(name: str, file: Path) -> ModuleType:

@@ -2,29 +2,51 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from pytest_gpumatrix.hardware.profile import Feature, Profile
+from pytest_gpumatrix.hardware.profile import Profile
 from pytest_gpumatrix.portability.compiling.compile_job import Compiled
-from pytest_gpumatrix.portability.compiling.cubin import KernelFigures
+from pytest_gpumatrix.portability.compiling.kernel_figures import KernelFigures
 from pytest_gpumatrix.portability.judging.judgement import FITS, Fit, Judgement
-from pytest_gpumatrix.portability.tape.launch import CudaLaunch
+from pytest_gpumatrix.portability.judging.launch_limits import (
+    cluster_excess,
+    emptiness,
+    judge_cluster,
+    judge_residence,
+    shape_excess,
+    shown,
+)
+from pytest_gpumatrix.portability.judging.residence import registers_of_block
+from pytest_gpumatrix.portability.tape.launch import CudaLaunch, Extent
 
 _TENSOR_MEMORY_COLUMNS = 512  # of an SM, on every device that has it. Source: PTX ISA, "Tensor Memory Addressing"
-# Registers are given to warps of 32 threads in units of 256, from the four partitions of an SM. Source: NVIDIA's
-# occupancy calculator (Nsight Compute), "Warp allocation granularity" and "Register allocation unit size".
-_WARP, _REGISTER_UNIT, _PARTITIONS = 32, 256, 4
-_PORTABLE_CLUSTER = 8  # blocks. Source: CUDA Programming Guide, "Thread Block Clusters"
+# Static and dynamic shared memory of a block, in bytes, without opt-in. Source: CUDA Programming Guide, "Shared Memory"
+_WITHOUT_OPT_IN = 48 * 1024
 
 
-def judge_triton(compiled: Compiled, profile: Profile, known: Sequence[Profile]) -> Judgement:
-    """A Triton kernel's block: the compiler states what it takes. ``known``: the profiles to name one that has more."""
-    excess = _shared_excess(compiled.shared_memory or 0, profile, known) or _thread_excess(
-        compiled.threads or 0, profile
-    )
+def judge_triton(compiled: Compiled, profile: Profile, known: Sequence[Profile], *, cooperative: bool) -> Judgement:
+    """A Triton kernel's block. ``known``: the profiles among which to name one that has more.
+
+    Triton itself asks before it launches, and its autotuner passes over what does not fit; clusters aside.
+    """
+    figures = next(iter((compiled.kernels or {}).values()), None)
+    threads, static = compiled.threads or 0, figures.static_shared_memory if figures is not None else 0
+    excess = _shared_excess((compiled.shared_memory or 0) + static, profile, known) or _thread_excess(threads, profile)
     if excess is None and (compiled.tensor_memory or 0) > _TENSOR_MEMORY_COLUMNS:
         excess = f"needs {compiled.tensor_memory:,} columns of tensor memory, an SM has {_TENSOR_MEMORY_COLUMNS}"
-    return FITS if excess is None else Judgement(fit=Fit.FAILS, reason=excess, tuner_survives=True)
+    if excess is None and figures is not None:
+        excess = _bounds_excess((threads, 1, 1), figures) or _register_excess(threads, figures, profile)
+    if excess is not None:
+        return Judgement(fit=Fit.FAILS, reason=excess, tuner_survives=True)
+    cluster = judge_cluster(compiled.blocks_per_cluster or 1, profile, allowed=True)  # Triton's launcher sees to it
+    if cluster is not None:
+        return cluster
+    if figures is None:
+        return _unknown("how many registers it takes could not be read")
+    if cooperative:
+        return _unknown("its blocks must all be resident at once, and of a Triton kernel not all grids are known")
+    return FITS
 
 
 def judge_cuda(
@@ -32,67 +54,81 @@ def judge_cuda(
 ) -> Judgement:
     """A launch of one of the kernels of a program that was compiled for the device; None: they could not be read."""
     excess = (
-        _shared_excess(launch.dynamic_shared_memory, profile, known)
+        emptiness(launch)
+        or _shared_excess(launch.dynamic_shared_memory, profile, known)
         or _thread_excess(launch.threads, profile)
-        or _cluster_excess(launch, profile)
+        or shape_excess(launch.block)
+        or _opt_in_excess(launch)
     )
     if excess is not None:
         return Judgement(fit=Fit.FAILS, reason=excess)
-    candidates = _candidates(launch, kernels or {})
+    candidates = candidates_of(launch, kernels or {})
     if not candidates:
-        return Judgement(fit=Fit.UNKNOWN, reason=f"what {launch.kernel or 'the kernel'} takes could not be read")
-    excesses = [_kernel_excess(launch, figures, profile, known) for figures in candidates]
-    over = [excess for excess in excesses if excess is not None]
-    if len(over) == len(excesses):
-        return Judgement(fit=Fit.FAILS, reason=over[0])
-    if over:
-        return Judgement(
-            fit=Fit.UNKNOWN, reason=f"which kernel of the program was launched is not known; one of them {over[0]}"
-        )
-    return _judge_grid(launch, profile)
+        return _unknown(f"what {launch.kernel or 'the kernel'} takes could not be read")
+    found = [_judge_kernel(launch, figures, profile, known) for figures in candidates.values()]
+    failing = next((one for one in found if one.fit is Fit.FAILS), None)
+    if failing is not None and any(one.fit is not Fit.FAILS for one in found):
+        return _unknown(f"which kernel of the program was launched is not known; one of them {failing.reason}")
+    return failing or next((one for one in found if one.fit is Fit.UNKNOWN), FITS)
 
 
-def _candidates(launch: CudaLaunch, kernels: dict[str, KernelFigures]) -> list[KernelFigures]:
+def candidates_of(launch: CudaLaunch, kernels: dict[str, KernelFigures]) -> dict[str, KernelFigures]:
+    """Those of a program's kernels that may be the one that was launched."""
     if launch.kernel is None:
-        return list(kernels.values())
-    return [kernels[launch.kernel]] if launch.kernel in kernels else []
+        return kernels
+    return {launch.kernel: kernels[launch.kernel]} if launch.kernel in kernels else {}
 
 
-def _kernel_excess(
-    launch: CudaLaunch, figures: KernelFigures, profile: Profile, known: Sequence[Profile]
-) -> str | None:
-    if figures.max_threads is not None and launch.threads > figures.max_threads:
-        return f"needs {launch.threads:,} threads per block, its launch bounds allow {figures.max_threads:,}"
-    warps = -(-launch.threads // _WARP)
-    per_warp = -(-figures.registers * _WARP // _REGISTER_UNIT) * _REGISTER_UNIT
-    has = profile.limits.registers_per_block
-    if per_warp and warps > _PARTITIONS * (has // _PARTITIONS // per_warp):
-        return f"needs {warps * per_warp:,} registers per block, {profile.name} has {has:,}"
-    return _shared_excess(launch.dynamic_shared_memory + figures.static_shared_memory, profile, known)
+def _judge_kernel(launch: CudaLaunch, figures: KernelFigures, profile: Profile, known: Sequence[Profile]) -> Judgement:
+    excess = (
+        _bounds_excess(launch.block, figures)
+        or _register_excess(launch.threads, figures, profile)
+        or _shared_excess(launch.dynamic_shared_memory + figures.static_shared_memory, profile, known)
+        or cluster_excess(launch, figures)
+    )
+    if excess is not None:
+        return Judgement(fit=Fit.FAILS, reason=excess)
+    blocks = math.prod(launch.cluster or figures.cluster or (1,))
+    return (
+        judge_cluster(blocks, profile, allowed=launch.non_portable_clusters)
+        or judge_residence(launch, figures, profile)
+        or _judge_opt_in(launch, figures)
+        or FITS
+    )
 
 
-def _judge_grid(launch: CudaLaunch, profile: Profile) -> Judgement:
-    """One block fits on an SM. How many do at once is not computed, nor how large a cluster the device takes."""
-    if launch.cooperative and (profile.sm_count is None or launch.blocks > profile.sm_count):
-        has = "an unknown number of" if profile.sm_count is None else f"{profile.sm_count:,}"
-        return Judgement(
-            fit=Fit.UNKNOWN,
-            reason=f"a cooperative launch of {launch.blocks:,} blocks must be resident at once on {has} SMs of "
-            f"{profile.name}",
-        )
-    if launch.blocks_per_cluster > _PORTABLE_CLUSTER:
-        return Judgement(
-            fit=Fit.UNKNOWN,
-            reason=f"a cluster of {launch.blocks_per_cluster} blocks is over the {_PORTABLE_CLUSTER} that every GPU "
-            "with clusters takes",
-        )
-    return FITS
-
-
-def _cluster_excess(launch: CudaLaunch, profile: Profile) -> str | None:
-    if launch.blocks_per_cluster > 1 and Feature.CLUSTERS not in profile.limits.features:
-        return f"needs thread block clusters (of {launch.blocks_per_cluster}), {profile.name} has none"
+def _bounds_excess(block: Extent, figures: KernelFigures) -> str | None:
+    threads = math.prod(block)
+    if figures.max_threads is not None and threads > figures.max_threads:
+        return f"needs {threads:,} threads per block, its launch bounds allow {figures.max_threads:,}"
+    if figures.required_block is not None and block != figures.required_block:
+        return f"is launched in blocks of {shown(block)} threads, its code requires {shown(figures.required_block)}"
     return None
+
+
+def _register_excess(threads: int, figures: KernelFigures, profile: Profile) -> str | None:
+    needs, has = registers_of_block(threads, figures.registers), profile.limits.registers_per_block
+    return f"needs {needs:,} registers per block, {profile.name} has {has:,}" if needs > has else None
+
+
+def _opt_in_excess(launch: CudaLaunch) -> str | None:
+    allowed = launch.shared_memory_opt_in
+    if allowed is None or launch.dynamic_shared_memory <= allowed:
+        return None
+    return (
+        f"asks for {launch.dynamic_shared_memory:,} B of dynamic shared memory per block, and the kernel was allowed "
+        f"{allowed:,} B: raise its MAX_DYNAMIC_SHARED_SIZE_BYTES before the launch"
+    )
+
+
+def _judge_opt_in(launch: CudaLaunch, figures: KernelFigures) -> Judgement | None:
+    shared = launch.dynamic_shared_memory + figures.static_shared_memory
+    if launch.shared_memory_opt_in is not None or not launch.dynamic_shared_memory or shared <= _WITHOUT_OPT_IN:
+        return None
+    return _unknown(
+        f"whether the kernel was allowed its {shared:,} B of shared memory per block, over the {_WITHOUT_OPT_IN:,} B "
+        "that need no leave, is not known"
+    )
 
 
 def _thread_excess(threads: int, profile: Profile) -> str | None:
@@ -107,3 +143,7 @@ def _shared_excess(shared: int, profile: Profile, known: Sequence[Profile]) -> s
     reason = f"needs {shared:,} B of shared memory per block, {profile.name} has {limit:,} B"
     any_has = any(other.limits.shared_memory_per_block >= shared for other in known)
     return reason if any_has else f"{reason}, and no known GPU has that much"
+
+
+def _unknown(reason: str) -> Judgement:
+    return Judgement(fit=Fit.UNKNOWN, reason=reason)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from pytest_gpumatrix.gate.requirement import Otherwise, Unmet
+from pytest_gpumatrix.hardware.capability import ComputeCapability
 from pytest_gpumatrix.hardware.profile import Profile
 from pytest_gpumatrix.portability.judging.compile_launches import Compiling, compile_launches
 from pytest_gpumatrix.portability.judging.derive import compiled_cell
 from pytest_gpumatrix.portability.judging.judgement import Judgement
+from pytest_gpumatrix.portability.judging.plan import Judged, Wanted, capability_of
 from pytest_gpumatrix.portability.tape.launch import Launch, digest
 from pytest_gpumatrix.portability.tape.tape import Tape
 from pytest_gpumatrix.record.cell import Cell
@@ -26,20 +28,22 @@ class _Run:
     """What is known of the gpu tests of a run."""
 
     cells: Mapping[str, Cell]
-    launches: Mapping[str, Sequence[Launch]]
+    launches: Mapping[str, Sequence[tuple[str, Launch]]]  # by test, each with its kernel's digest
     problems: Mapping[str, Sequence[str]]
     asked: Mapping[tuple[str, str], Unmet | None]  # by test and device
+    ran_on: ComputeCapability | None
 
-    def to_judge(self) -> list[tuple[Launch, str]]:
-        """Each launch with each device that would run it. Nothing is compiled for what a requirement skips."""
-        return [
-            (launch, device)
-            for (test, device), lacking in self.asked.items()
-            if lacking is None or lacking.otherwise is Otherwise.XFAIL
-            for launch in self.launches.get(test, ())
-        ]
+    def to_judge(self) -> Iterator[Wanted]:
+        """The kernels of each test with the devices that would run it: nothing is compiled for what a mark skips."""
+        devices: dict[str, list[str]] = defaultdict(list)
+        for (test, device), lacking in self.asked.items():
+            if lacking is None or lacking.otherwise is Otherwise.XFAIL:
+                devices[test].append(device)
+        for test, names in devices.items():
+            for name, launch in self.launches.get(test, ()):
+                yield Wanted(digest=name, kernel=launch.kernel, devices=names, ran_on=self.ran_on)
 
-    def cell(self, test: str, device: str, judgements: Mapping[tuple[str, str], Judgement]) -> Cell:
+    def cell(self, test: str, device: str, judged: Mapping[tuple[str, str], Judged]) -> Cell:
         """A test's cell on a device."""
         lacking = self.asked[test, device]
         return compiled_cell(
@@ -47,7 +51,7 @@ class _Run:
             lacking.reason if lacking is not None else None,
             lacking is not None and lacking.otherwise is Otherwise.XFAIL,
             self.cells[test],
-            _judged(self.launches.get(test, ()), device, judgements),
+            _judgements(self.launches.get(test, ()), device, judged),
             self.problems.get(test, ()),
         )
 
@@ -66,16 +70,17 @@ def compiled_columns(
     cells = {test: cell for test, cell in ran.items() if cell.requirement is not None}
     run = _Run(
         cells=cells,
-        launches=_by_test((launch.test, launch) for launch in tape.launches),
+        launches=_by_test((launch.test, (digest(launch.kernel), launch)) for launch in tape.launches),
         problems=_by_test((problem.test, problem.message) for problem in tape.problems),
         asked={(test, device): unmet(test, device) for test in cells for device in profiles},
+        ran_on=capability_of(tape.header),
     )
-    judgements = compile_launches(run.to_judge(), profiles, tape.header, compiling)
+    judged = compile_launches(run.to_judge, profiles, tape.header, compiling)
     return tuple(
         Column(
             device=device,
             evidence=Evidence.COMPILED,
-            cells={test: run.cell(test, device, judgements) for test in cells},
+            cells={test: run.cell(test, device, judged) for test in cells},
         )
         for device in profiles
     )
@@ -88,9 +93,8 @@ def _by_test(pairs: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
     return found
 
 
-def _judged(
-    launches: Sequence[Launch], device: str, judgements: Mapping[tuple[str, str], Judgement]
+def _judgements(
+    launches: Sequence[tuple[str, Launch]], device: str, judged: Mapping[tuple[str, str], Judged]
 ) -> list[tuple[Launch, Judgement]]:
     """The launches with their judgements; none where the device's requirement skips the test."""
-    places = ((launch, (digest(launch.kernel), device)) for launch in launches)
-    return [(launch, judgements[place]) for launch, place in places if place in judgements]
+    return [(launch, judged[name, device].judgement) for name, launch in launches if (name, device) in judged]

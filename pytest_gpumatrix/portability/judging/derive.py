@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pytest_gpumatrix.portability.judging.judge import judge_launches
 from pytest_gpumatrix.portability.judging.judgement import Fit, Judgement
@@ -40,7 +41,17 @@ def compiled_cell(
     fits = f"{len(judged)} kernel {'launch fits' if len(judged) == 1 else 'launches fit'}"
     if ran.outcome is not Outcome.PASSED:
         return _cell(test, ran, Outcome.NOT_RUN, f"{fits}; where it ran: {ran.outcome.value}")
-    return _cell(test, ran, Outcome.COMPILED, fits)
+    return _compiled(test, ran, fits, judged)
+
+
+def _compiled(test: str, ran: Cell, fits: str, judged: Sequence[tuple[Launch, Judgement]]) -> Cell:
+    slow = _sentences(judged, Fit.SLOW)
+    details = "\n".join([*slow, *_sentences(judged, Fit.FITS)])  # of what fits: what is not known
+    cell = _cell(test, ran, Outcome.COMPILED, fits, details=details)
+    if not slow:
+        return cell
+    slower = "slower" if len(judged) == 1 else f"{len(slow)} of them slower"
+    return replace(cell, message=f"{fits}, {slower}: {_first(slow)}", slow=tuple(dict.fromkeys(slow)))
 
 
 def _settled(launch: Launch, judgement: Judgement, ran: Cell) -> Judgement:
@@ -62,7 +73,11 @@ def _cell(test: str, ran: Cell, outcome: Outcome, message: str, details: str = "
 
 
 def _sentences(judged: Sequence[tuple[Launch, Judgement]], fit: Fit) -> list[str]:
-    return [f"{launch.kernel.name}: {judgement.reason}" for launch, judgement in judged if judgement.fit is fit]
+    return [
+        f"{launch.kernel.name}: {judgement.reason}"
+        for launch, judgement in judged
+        if judgement.fit is fit and judgement.reason
+    ]
 
 
 def _first(sentences: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Whether a launch would run on a device, and why not."""
+"""Whether a launch would run on a device, and why not, or why slowly."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ class Fit(str, Enum):
     """Whether a launch would run on a device."""
 
     FITS = "fits"
+    SLOW = "slow"  # it runs, and takes a slower way than the build that it is held against
     FAILS = "fails"
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Judgement:
-    """Whether a kernel would run on a device, and why not."""
+    """Whether a kernel would run on a device, and why not, or why slowly."""
 
     fit: Fit
-    reason: str = ""  # of what does not fit, or is not known
+    # Of what does not fit, is slow (its findings, joined by "; ") or is not known; of what fits, what could not be
+    # held against the build that would tell whether it is slow.
+    reason: str = ""
     tuner_survives: bool = False  # Triton's autotuner passes over this failure to another configuration
 
 

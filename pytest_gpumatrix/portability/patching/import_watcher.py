@@ -50,9 +50,13 @@ class ImportWatcher:
 
 def _follow(loader: Any, function: Callable[[ModuleType], None]) -> None:
     execute = loader.exec_module
+    own = vars(loader).get("exec_module")  # another watcher's, which sees the same module
 
     def exec_module(module: ModuleType) -> None:
-        del loader.exec_module  # ours is an attribute of the instance: back to the class's own
+        if own is None:
+            del loader.exec_module  # ours is an attribute of the instance: back to the class's own
+        else:
+            loader.exec_module = own
         execute(module)
         function(module)
 

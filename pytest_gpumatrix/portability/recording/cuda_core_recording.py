@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
-import math
-import re
-import sys
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pytest_gpumatrix.hardware.binary import Binary
-from pytest_gpumatrix.hardware.capability import ComputeCapability
 from pytest_gpumatrix.portability.patching.patches import Patches
-from pytest_gpumatrix.portability.tape.launch import CudaLaunch, CudaProgram, FunctionReference
+from pytest_gpumatrix.portability.patching.stand_ins import StandIns
+from pytest_gpumatrix.portability.recording.cuda_launches import (
+    MAX_DYNAMIC_SHARED_MEMORY,
+    NON_PORTABLE_CLUSTERS,
+    extent,
+    first_kernel,
+    no_functions,
+)
+from pytest_gpumatrix.portability.recording.running_gpu import RunningGpu
+from pytest_gpumatrix.portability.tape.launch import CudaLaunch, CudaProgram
 from pytest_gpumatrix.portability.tape.values import CannotEncodeError, encode
 
 if TYPE_CHECKING:
@@ -24,44 +29,39 @@ if TYPE_CHECKING:
 
 _MODULES = ("cuda.core", "cuda.core.experimental")
 _DEFAULT_NAME = "default_program"  # cuda-core's own
+_SHAPE = ("grid", "block", "cluster", "shmem_size", "is_cooperative")  # of a LaunchConfig
+_FILLED_IN = "_gpumatrix_arch"  # the arch that cuda-core wrote into options that had none
 
 
 class CudaRecording:
     """Puts a recording subclass in the place of ``cuda.core.Program``, and a wrapper in that of ``launch``.
 
-    The class is compiled code whose methods cannot be replaced. A module that took it before us is given ours too;
-    one that is kept anywhere but among a module's names (an attribute, a default argument) is not seen.
+    Launches of a graph that cuda-core built (``cuda.core.graph``) are seen where they are added to it.
     """
 
-    def __init__(self, recorder: Recorder, capability: ComputeCapability | None, patches: Patches) -> None:
+    def __init__(self, recorder: Recorder, gpu: RunningGpu, patches: Patches) -> None:
         self._recorder = recorder
-        self._capability = capability
+        self._gpu = gpu
         self._patches = patches
-        self._ours: dict[Any, Any] = {}  # cuda-core's class or function -> what stands in its place
+        self._stand_ins = StandIns(patches, "cuda")
+        self._marking: list[Any] = []  # classes of options that say whether they were given an arch
         self._programs: list[tuple[Any, CudaProgram]] = []  # the code that was compiled, and from what
         self.modules: Mapping[str, Callable[[ModuleType], None]] = dict.fromkeys(_MODULES, self._follow)
 
     def _follow(self, module: ModuleType) -> None:
-        self._stand_in(module, "Program", self._recording_program)
-        self._stand_in(module, "launch", self._recording_launch)
-
-    def _stand_in(self, module: ModuleType, name: str, make: Callable[[Any], Any]) -> None:
-        original = getattr(module, name)
-        if original in self._ours.values():
-            return
-        ours = self._ours.setdefault(original, make(original))
-        holders = [holder for name, holder in list(sys.modules.items()) if not name.startswith("cuda.")]
-        for holder in [module, *holders]:
-            names = vars(holder).items() if isinstance(holder, ModuleType) else ()
-            for alias in [alias for alias, value in names if value is original]:
-                self._patches.replace(holder, alias, lambda _: ours)
+        options = getattr(module, "ProgramOptions", None)
+        if hasattr(options, "__post_init__") and options not in self._marking:
+            self._marking.append(options)
+            self._patches.replace(options, "__post_init__", _noting_what_is_filled_in)
+        self._stand_ins.put(module, "Program", self._recording_program)
+        self._stand_ins.put(module, "launch", self._recording_launch)
 
     def _recording_program(self, original: type[Any]) -> type[Any]:
         recording = self
 
         class Program(original):  # type: ignore[misc] # a base that is found when it runs
             def __init__(self, code: Any, code_type: Any, options: Any = None) -> None:
-                super().__init__(code, code_type, options)
+                super().__init__(code, code_type, recording._to_load(options))
                 self._made_of = (code, str(code_type), options)
 
             def compile(self, target_type: Any, name_expressions: Any = (), *args: Any, **kwargs: Any) -> Any:
@@ -99,71 +99,88 @@ class CudaRecording:
             code_type=code_type.lower(),
             target_type=target_type.lower(),
             arch=arch or "",
-            follows_device=arch is None or self._is_of_this_gpu(arch),
+            follows_device=arch in (None, getattr(options, _FILLED_IN, None)) or self._gpu.is_named_by(arch),
             options=set_options,
             name_expressions=name_expressions,
             obstacle=f"cannot be rebuilt: {obstacle}" if obstacle else None,
         )
 
-    def _is_of_this_gpu(self, arch: str) -> bool:
-        """Whether it is how a program would write this GPU's architecture: "sm_90" or "compute_90"."""
-        try:
-            binary = Binary.parse(arch, ptx=False)
-        except ValueError:
-            return False
-        return binary.capability == self._capability and not binary.suffix
+    def _to_load(self, options: Any) -> Any:
+        """The options for a program that must load here, though it was written for the GPU that this one poses as."""
+        arch = getattr(options, "arch", None)
+        here = self._gpu.arch_to_load(arch) if isinstance(arch, str) and self._patches.active else arch
+        return options if here == arch else dataclasses.replace(options, arch=here)
 
     def _recording_launch(self, original: Callable[..., Any]) -> Callable[..., Any]:
         recorder = self._recorder
 
         @functools.wraps(original)
         def launch(stream: Any, config: Any, kernel: Any, *args: Any) -> Any:
-            if recorder.test is None:
+            if not recorder.active:
                 return original(stream, config, kernel, *args)
-            raised = True
             try:
                 result = original(stream, config, kernel, *args)
-                raised = False
-            finally:
+            except BaseException:
                 with recorder.guarded("a launch through cuda-core"):
-                    self._note_launch(config, kernel, raised=raised)
+                    self._note_launch(config, kernel, raised=True)
+                raise
+            with recorder.guarded("a launch through cuda-core"):
+                # By its handle, for a program may ask for its kernel anew at each launch.
+                key = (int(kernel.handle), *[getattr(config, name, None) for name in _SHAPE])
+                if key not in recorder.seen_objects:
+                    self._note_launch(config, kernel, raised=False)
+                    recorder.seen_objects[key] = kernel  # kept, so that its handle stays its own
             return result
 
         return launch
 
     def _note_launch(self, config: Any, kernel: Any, *, raised: bool) -> None:
-        cluster = _product(config.cluster)
+        cluster = extent(config.cluster) if config.cluster else None
+        x, y, z = extent(config.grid)
+        if cluster is not None:  # then the grid is one of clusters
+            x, y, z = x * cluster[0], y * cluster[1], z * cluster[2]
+        dynamic = int(config.shmem_size or 0)
+        non_portable = _attribute_of(kernel, NON_PORTABLE_CLUSTERS)
         launch = CudaLaunch(
             kernel=_name_of(kernel),
-            threads=_product(config.block),
-            dynamic_shared_memory=int(config.shmem_size or 0),
-            blocks=_product(config.grid) * cluster,  # cuda-core's grid is one of clusters where there are any
-            blocks_per_cluster=cluster,
+            block=extent(config.block),
+            grid=(x, y, z),
+            dynamic_shared_memory=dynamic,
+            cluster=cluster,
             cooperative=bool(getattr(config, "is_cooperative", False)),
+            shared_memory_opt_in=_attribute_of(kernel, MAX_DYNAMIC_SHARED_MEMORY) if dynamic else None,
+            non_portable_clusters=None if non_portable is None else bool(non_portable),
         )
-        key = (int(kernel.handle), launch, raised)
-        if key in self._recorder.seen_objects:
-            return
+        program = self._program_of(kernel, launch.kernel)
+        self._recorder.note(msgspec.structs.replace(program, launch=launch), launch.grid, raised=raised)
+
+    def _program_of(self, kernel: Any, name: str | None) -> CudaProgram:
+        """What the kernel was compiled from: what holds its name, and is loaded where the kernel is.
+
+        To ask code for its handle loads it, which fails for what was built for another GPU.
+        """
         library = _library_of(kernel)
-        program = next((made_of for code, made_of in self._programs if int(code.handle) == library), None)
-        if program is None:
-            raise LookupError("its kernel was not compiled by cuda.core.Program in this process")
-        self._recorder.note(msgspec.structs.replace(program, launch=launch), config.grid, raised=raised)
-        self._recorder.seen_objects[key] = kernel
+        named = b"" if name is None else name.encode()
+        for code, program in self._programs[::-1]:
+            if named in code.code and _is_loaded_as(code, library):
+                return program
+        raise LookupError("its kernel was not compiled by cuda.core.Program in this process")
+
+
+def _noting_what_is_filled_in(original: Callable[[Any], None]) -> Callable[[Any], None]:
+    @functools.wraps(original)
+    def __post_init__(options: Any) -> None:  # noqa: N807 - it stands in for a dataclass's
+        given = options.arch
+        original(options)
+        if given is None:
+            setattr(options, _FILLED_IN, options.arch)
+
+    return __post_init__
 
 
 def _name(code: Any, given: str | None) -> str:
     """The program's name, or that of its first kernel where it was given none."""
-    if given and given != _DEFAULT_NAME:
-        return given
-    _, found, rest = str(code).partition("__global__")
-    match = re.search(r"(\w+)\s*\(", re.sub(r"__\w+__\s*\([^)]*\)", "", rest[:1000]))  # without __launch_bounds__(...)
-    return match[1] if found and match else _DEFAULT_NAME
-
-
-def _product(sizes: Any) -> int:
-    """Of the sizes in each dimension; there may be one alone, or none."""
-    return math.prod(sizes) if isinstance(sizes, tuple) else int(sizes or 1)
+    return given if given and given != _DEFAULT_NAME else first_kernel(code, _DEFAULT_NAME)
 
 
 def _name_of(kernel: Any) -> str | None:
@@ -184,6 +201,12 @@ def _library_of(kernel: Any) -> int:
     return int(library)
 
 
+def _is_loaded_as(code: Any, library: int) -> bool:
+    with contextlib.suppress(Exception):
+        return int(code.handle) == library
+    return False
+
+
 def _set_options(options: Any) -> tuple[dict[str, Any], str | None]:
     """The options that differ from their defaults, as JSON, and why one could not be encoded."""
     if options is None:
@@ -196,11 +219,18 @@ def _set_options(options: Any) -> tuple[dict[str, Any], str | None]:
         if field.name in ("arch", "name") or value is None or value == field.default:
             continue
         try:
-            found[field.name] = encode(value, _no_functions)
+            found[field.name] = encode(value, no_functions)
         except CannotEncodeError as error:
             return found, f"option {field.name}: {error}"
     return found, None
 
 
-def _no_functions(value: Any) -> FunctionReference:
-    raise CannotEncodeError(f"a {type(value).__qualname__} is no option")
+def _attribute_of(kernel: Any, number: int) -> int | None:
+    """As the driver has it: cuda-core's own attribute is what it was when it was first asked for."""
+    from cuda.bindings import driver
+
+    status, device = driver.cuCtxGetDevice()
+    if status != driver.CUresult.CUDA_SUCCESS:
+        return None
+    status, value = driver.cuKernelGetAttribute(driver.CUfunction_attribute(number), kernel.handle, device)
+    return int(value) if status == driver.CUresult.CUDA_SUCCESS else None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pytest_gpumatrix.portability.patching.patches import Patches
+from pytest_gpumatrix.portability.recording.autotuner import Plan, cheap_key, plan_of, take_first_configuration
 from pytest_gpumatrix.portability.recording.specialise import Specialiser, compiling_twin, make_specialiser, refer_to
 from pytest_gpumatrix.portability.tape.launch import TritonKernel
 
@@ -18,11 +19,16 @@ if TYPE_CHECKING:
     from pytest_gpumatrix.portability.recording.recorder import Recorder
 
 
-class _Mode(threading.local):
-    """What a launch in this thread means: of its own, or one step of the autotuner's."""
+@dataclass(slots=True)
+class _Tuning:
+    """A call of an autotuner, which records its configurations: launches inside it are not recorded by themselves."""
 
     collecting: list[TritonKernel] | None = None  # specialise into this list, and launch nothing
-    tuning = False  # the configurations are on the tape already
+    launched: Any = None  # the last compiled kernel: natively, that of the configuration that was chosen
+
+
+class _Thread(threading.local):
+    tuning: _Tuning | None = None  # what a launch in this thread is part of
 
 
 class TritonRecording:
@@ -36,9 +42,13 @@ class TritonRecording:
         self._recorder = recorder
         self._rootdir = rootdir
         self._patches = patches
-        self._mode = _Mode()
+        self._thread = _Thread()
         # By the id of the jit function, which is kept so that the id stays its own.
         self._specialisers: dict[int, tuple[Any, Specialiser]] = {}
+        # What was recorded, by the compiled kernel that it led to: natively this is one look-up in the next test.
+        self._compiled: dict[int, tuple[Any, TritonKernel]] = {}
+        self._tuned: dict[tuple[int, int], tuple[Any, Any, list[tuple[TritonKernel, bool]]]] = {}
+        self._plans: dict[int, Plan] = {}
         self._interpreted: dict[Any, Any] = {}  # the interpreter's rewritten function -> its InterpretedFunction
         self.modules: Mapping[str, Callable[[ModuleType], None]] = {
             "triton.runtime.jit": self._follow_native,
@@ -57,23 +67,27 @@ class TritonRecording:
         self._patches.replace(module.Autotuner, "run", self._recording_tuner)
 
     def _recording_run(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        mode, recorder = self._mode, self._recorder
+        thread, recorder = self._thread, self._recorder
 
+        # The arguments are passed on as they came: this is the way of every launch, and to take them apart is dear.
         @functools.wraps(original)
-        def run(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-            if mode.collecting is not None:
-                mode.collecting.append(self._specialised(function, args, kwargs))
-                return None
-            if recorder.test is None or mode.tuning:
-                return original(function, *args, grid=grid, warmup=warmup, **kwargs)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if (tuning := thread.tuning) is not None:
+                if tuning.collecting is not None:
+                    tuning.collecting.append(self._specialised(args[0], args[1:], kwargs))
+                    return None
+                tuning.launched = original(*args, **kwargs)
+                return tuning.launched
+            if not recorder.active:
+                return original(*args, **kwargs)
             try:
-                kernel = original(function, *args, grid=grid, warmup=warmup, **kwargs)
+                kernel = original(*args, **kwargs)
             except BaseException:
-                self._note(function, args, kwargs, grid, raised=True)
+                self._note(args[0], args[1:], kwargs, None, raised=True)
                 raise
             # The compiled kernel stands for its specialisation, so that a launch that was seen costs one look-up.
             if kernel is None or recorder.seen_objects.get(id(kernel)) is not kernel:
-                self._note(function, args, kwargs, grid, raised=False)
+                self._note(args[0], args[1:], kwargs, kernel, raised=False)
                 recorder.seen_objects[id(kernel)] = kernel
             return kernel
 
@@ -89,14 +103,14 @@ class TritonRecording:
         return rewrite
 
     def _recording_call(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        mode, recorder = self._mode, self._recorder
+        thread, recorder = self._thread, self._recorder
 
         @functools.wraps(original)
         def call(executor: Any, *args: Any, **kwargs: Any) -> Any:
-            if mode.collecting is not None:
-                mode.collecting.append(self._specialised(self._interpreted[executor.fn], args, kwargs))
+            if thread.tuning is not None and thread.tuning.collecting is not None:
+                thread.tuning.collecting.append(self._specialised(self._interpreted[executor.fn], args, kwargs))
                 return None
-            if recorder.test is None or mode.tuning:
+            if not recorder.active or thread.tuning is not None:
                 return original(executor, *args, **kwargs)
             raised = True
             try:
@@ -111,49 +125,92 @@ class TritonRecording:
         return call
 
     def _recording_tuner(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        recorder = self._recorder
+        thread, recorder = self._thread, self._recorder
 
         @functools.wraps(original)
         def run(tuner: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._patches.active and self._is_interpreted(tuner):
-                _take_first_configuration(tuner)
-            if recorder.test is None or len(tuner.configs) < 2 or self._mode.collecting is not None:
+            plan = self._plans.get(id(tuner))
+            if plan is None or plan.configs is not tuner.configs:
+                plan = self._plans[id(tuner)] = plan_of(tuner)
+            if plan.interpreted and self._patches.active:
+                take_first_configuration(tuner)
+            if not recorder.active or len(plan.configs) < 2 or thread.tuning is not None:
                 return original(tuner, *args, **kwargs)
-            with recorder.guarded(f"the configurations of {_name(tuner)}"):
-                self._note_configurations(tuner, args, kwargs)
-            with self._set(tuning=True):
+            if plan.early:
+                self._note_before(tuner, args, kwargs, interpreted=plan.interpreted)
+            tuning = thread.tuning = _Tuning()
+            try:
                 return original(tuner, *args, **kwargs)
+            finally:
+                thread.tuning = None
+                if not plan.early and (id(tuner), id(tuning.launched)) not in recorder.seen_objects:
+                    self._note_after(tuner, args, kwargs, tuning.launched)
 
         return run
 
-    def _note_configurations(self, tuner: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    def _note_before(self, tuner: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, interpreted: bool) -> None:
+        with self._recorder.guarded(f"the configurations of {_name(tuner)}"):
+            # A test may replace a constant between two launches; natively Triton refuses the second.
+            sources = refer_to(tuner, self._rootdir).source_hash if interpreted else None
+            key = cheap_key((id(tuner), sources, *args, *kwargs.items()))
+            if key is not None and key in self._recorder.seen_objects:
+                return
+            self._recorder.note_alternatives(self._configurations(tuner, args, kwargs))
+            if key is not None:
+                self._recorder.seen_objects[key] = tuner  # kept, so that its id stays its own
+
+    def _note_after(self, tuner: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], launched: Any) -> None:
+        key = (id(tuner), id(launched))
+        with self._recorder.guarded(f"the configurations of {_name(tuner)}"):
+            known = self._tuned.get(key) if launched is not None else None
+            if known is None:
+                known = (tuner, launched, self._configurations(tuner, args, kwargs))
+            if launched is not None:
+                self._tuned[key] = known
+                self._recorder.seen_objects[key] = launched
+            self._recorder.note_alternatives(known[2])
+
+    def _configurations(
+        self, tuner: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> list[tuple[TritonKernel, bool]]:
         """Specialise the launch for each configuration, as tuning does, without launching.
 
         A configuration's ``pre_hook`` is run as in tuning, for it may set the block shape of a tensor descriptor;
         the launch that follows runs its own again.
         """
-        sources = refer_to(tuner, self._rootdir).source_hash  # a test may replace a constant between two launches
-        key = _cheap_key((id(tuner), sources, *args, *kwargs.items()))
-        if key is not None and key in self._recorder.seen_objects:
-            return
+        before = getattr(tuner, "nargs", None)
         tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
-        kept = {id(config) for config in tuner.prune_configs(kwargs)}
-        found = []
-        for config in tuner.configs:
-            if config.pre_hook is not None:
-                config.pre_hook({**tuner.nargs, **kwargs, **config.all_kwargs()})
-            with self._set(collecting=[]) as kernels:
-                tuner.fn.run(*args, **kwargs, **config.all_kwargs())
-            found += [(kernel, id(config) in kept) for kernel in kernels]
-        self._recorder.note_alternatives(found)
-        if key is not None:
-            self._recorder.seen_objects[key] = tuner  # kept, so that its id stays its own
+        try:
+            kept = {id(config) for config in tuner.prune_configs(kwargs)}
+            found = []
+            for config in tuner.configs:
+                if config.pre_hook is not None:
+                    config.pre_hook({**tuner.nargs, **kwargs, **config.all_kwargs()})
+                launch = functools.partial(tuner.fn.run, *args, **kwargs, **config.all_kwargs())
+                found += [(kernel, id(config) in kept) for kernel in self._collected(launch)]
+        finally:
+            tuner.nargs = before
+        return found
+
+    def _collected(self, launch: Callable[[], Any]) -> list[TritonKernel]:
+        """What would be launched."""
+        tuning = self._thread.tuning = _Tuning(collecting=[])
+        try:
+            launch()
+        finally:
+            self._thread.tuning = None
+        return tuning.collecting or []
 
     def _note(
-        self, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], grid: Any, *, raised: bool
+        self, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], compiled: Any, *, raised: bool
     ) -> None:
         with self._recorder.guarded(f"a launch of {_name(function)}"):
-            self._recorder.note(self._specialised(function, args, kwargs), grid, raised=raised)
+            known = self._compiled.get(id(compiled)) if compiled is not None else None
+            if known is None:
+                known = (compiled, self._specialised(function, args, kwargs))
+            if compiled is not None:
+                self._compiled[id(compiled)] = known
+            self._recorder.note(known[1], kwargs.get("grid"), raised=raised)
 
     def _specialised(self, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> TritonKernel:
         known = self._specialisers.get(id(function))
@@ -161,49 +218,6 @@ class TritonRecording:
             jit_function = compiling_twin(function) if hasattr(function, "rewrite") else function
             known = self._specialisers[id(function)] = (function, make_specialiser(jit_function, self._rootdir))
         return known[1](args, kwargs)
-
-    @contextmanager
-    def _set(self, *, collecting: list[TritonKernel] | None = None, tuning: bool = False) -> Iterator[Any]:
-        before = self._mode.collecting, self._mode.tuning
-        self._mode.collecting, self._mode.tuning = collecting, tuning
-        try:
-            yield collecting
-        finally:
-            self._mode.collecting, self._mode.tuning = before
-
-    @staticmethod
-    def _is_interpreted(tuner: Any) -> bool:
-        function = tuner
-        while hasattr(function, "fn") and not hasattr(function, "rewrite"):
-            function = function.fn
-        return hasattr(function, "rewrite")
-
-
-def _take_first_configuration(tuner: Any) -> None:
-    """There is nothing to time on an interpreter, and asking for a GPU's timer would fail: all take no time."""
-    if tuner._do_bench is None:
-        tuner.__dict__["do_bench"] = lambda kernel_call, quantiles: [0.0] * len(quantiles)  # noqa: ARG005
-
-
-def _cheap_key(values: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Equal for launches of one specialisation alone, and fast; None where that cannot be told."""
-    key = []
-    for value in values:
-        part: Any
-        if value is None or type(value) in (bool, int, float, str):
-            part = (type(value), value)
-        elif hasattr(value, "data_ptr"):
-            part = (value.dtype, value.data_ptr() % 16)
-        elif isinstance(value, tuple):
-            part = _cheap_key(value)
-        elif hasattr(value, "block_shape"):  # a tensor descriptor; tuning sets its block shape
-            part = _cheap_key((value.base, *value.block_shape))
-        else:
-            part = None
-        if part is None:
-            return None
-        key.append(part)
-    return tuple(key)
 
 
 def _name(function: Any) -> str:

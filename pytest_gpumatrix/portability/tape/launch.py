@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from typing import Any
 
 import msgspec
+
+Extent = tuple[int, int, int]  # in x, y and z
 
 
 class FunctionReference(msgspec.Struct, frozen=True, kw_only=True):
@@ -13,10 +16,11 @@ class FunctionReference(msgspec.Struct, frozen=True, kw_only=True):
 
     module: str  # as it was imported
     qualname: str
-    file: str  # relative to the rootdir if it is inside, else absolute
+    file: str  # relative to the rootdir if it is inside, else absolute; of generated code the name alone
     line: int  # of its first decorator, or of its def
-    source_hash: str  # see sources.source_hash
+    source_hash: str  # see sources.source_hash and sources.generated_hash
     complete: bool = True  # whether the hash covers all that the function may reach
+    text: str | None = None  # of the module that torch.compile generated, which no other machine has
 
 
 class TritonKernel(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="triton"):
@@ -41,18 +45,32 @@ class TritonKernel(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", 
 
 
 class CudaLaunch(msgspec.Struct, frozen=True, kw_only=True):
-    """How one kernel of a program was launched."""
+    """How one kernel of a program was launched. None is what is not known."""
 
-    kernel: str | None  # its mangled name; None where the driver does not tell
-    threads: int  # per block
+    kernel: str | None  # its mangled name
+    block: Extent  # threads
+    grid: Extent  # blocks; of one whose blocks are clusters (__block_size__) clusters
     dynamic_shared_memory: int  # bytes per block
-    blocks: int  # in the grid
-    blocks_per_cluster: int = 1
+    cluster: Extent | None = None  # blocks, where the launch asks for clusters
     cooperative: bool = False  # all blocks must be resident at once
+    # What the driver would let the kernel have when it was launched: only where the program opted in more bytes of
+    # dynamic shared memory than 48 KiB less what is static, and clusters of more than 8 blocks.
+    shared_memory_opt_in: int | None = None
+    non_portable_clusters: bool | None = None
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return math.prod(self.block)
+
+    @property
+    def blocks(self) -> int:
+        """Of the grid."""
+        return math.prod(self.grid)
 
 
 class CudaProgram(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="cuda"):
-    """One ``cuda.core.Program.compile``, and what is known of a launch of it."""
+    """One program of CUDA C++ (or PTX), compiled through cuda-core, PyTorch or CuPy, and what is known of a launch."""
 
     name: str  # as it was given, or its first kernel's
     source: str
@@ -62,7 +80,7 @@ class CudaProgram(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", t
     # The arch was the running GPU's own, so that it would be another one on another device. A constant that
     # happens to name the running GPU cannot be told from it: on a machine without a GPU every arch is fixed.
     follows_device: bool
-    options: dict[str, Any]  # the other ProgramOptions that were set, in the form of values.encode
+    options: dict[str, Any]  # as cuda-core's ProgramOptions, those that were set, in the form of values.encode
     name_expressions: tuple[str, ...] = ()
     launch: CudaLaunch | None = None  # None where only a compilation was seen
     obstacle: str | None = None
@@ -76,6 +94,7 @@ class Alternative(msgspec.Struct, frozen=True, kw_only=True):
 
     group: str  # the same for all configurations of one call
     kept: bool  # False for one that the tuner's own pruning left out here
+    open: bool = False  # on another device its tuner would choose among others too: that none fits proves nothing
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="launch"):

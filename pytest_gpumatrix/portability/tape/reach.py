@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, ModuleType, SimpleNamespace
+from types import BuiltinFunctionType, FunctionType, MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any
+
+from pytest_gpumatrix.portability.tape.code_names import global_names_in, imports_in, names_in, text_of
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), range)
 _MOST_FUNCTIONS = 2000  # a helper that leads into a large library is followed no further
@@ -106,18 +108,20 @@ class _Walk:
         self._functions.add(function)
         code = function.__code__
         if code.co_filename.startswith("<") or code.co_name == "<lambda>":
-            self._tell(where, _code_text(code))  # generated, as a dataclass's methods are; or one of many in its line
+            self._tell(where, text_of(code))  # generated, as a dataclass's methods are; or one of many in its line
         if not code.co_filename.startswith("<"):
             self.found.files.add(code.co_filename)
-        reader = _Reader(_names(code))
+        reader = _Reader(names_in(code))
         here = function.__qualname__
-        self._follow_names(here, function.__globals__, reader)
+        # Triton's interpreter adds names of its own to the module's: an attribute that is called so is none of them.
+        own = {name: value for name, value in function.__globals__.items() if name in global_names_in(code)}
+        self._follow_names(here, own, reader)
         self._follow_names(here, dict(_variables_around(function)), reader)
         for number, default in enumerate(function.__defaults__ or ()):
             self.follow(f"{here}.default{number}", default, reader)
         for name, default in sorted((function.__kwdefaults__ or {}).items()):
             self.follow(f"{here}.default.{name}", default, reader)
-        if _imports(code):
+        if imports_in(code):
             self.found.complete = False
 
     def _follow_class(self, where: str, cls: type, reader: _Reader) -> None:
@@ -234,29 +238,3 @@ def _variables_around(function: FunctionType) -> Iterator[tuple[str, Any]]:
             yield name, cell.cell_contents
         except ValueError:  # not assigned yet
             continue
-
-
-@functools.lru_cache(maxsize=4096)
-def _names(code: CodeType) -> frozenset[str]:
-    """Every name in a function's code; its strings too, for ``getattr(x, "name")``."""
-    names = {*code.co_names, *code.co_freevars}
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            names |= _names(constant)
-        elif isinstance(constant, str):
-            names.add(constant)
-    return frozenset(names)
-
-
-@functools.lru_cache(maxsize=4096)
-def _imports(code: CodeType) -> bool:
-    """Whether it imports something when it runs, which nobody can follow before."""
-    import dis
-
-    inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
-    return any(step.opname == "IMPORT_NAME" for step in dis.get_instructions(code)) or any(map(_imports, inner))
-
-
-def _code_text(code: CodeType) -> str:
-    constants = [_code_text(item) if isinstance(item, CodeType) else repr(item) for item in code.co_consts]
-    return f"{code.co_name} {code.co_code.hex()} {code.co_names} {constants}"

@@ -33,6 +33,12 @@ def source_hash(function: FunctionType) -> SourceHash:
     return SourceHash(text=hasher.hexdigest(), complete=reach.complete)
 
 
+def generated_hash(text: str, torch_version: str) -> str:
+    """SHA-256 of a module that torch.compile generated, and of the release of torch, whose helpers it imports."""
+    release = torch_version.partition("+")[0]
+    return hashlib.sha256(f"{release}\n{text}".encode()).hexdigest()
+
+
 def _file_hash(file: str) -> str:
     path = Path(file)
     stat = path.stat()

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -14,7 +15,8 @@ from pytest_gpumatrix.errors import GpuMatrixError
 from pytest_gpumatrix.portability.tape.launch import Launch, Problem, digest
 from pytest_gpumatrix.record.atomic import write_atomically
 
-SCHEMA = 2  # raised when a line's meaning changes; fields that are only added are ignored by an older reader
+SCHEMA = 3  # raised when a line's meaning changes; fields that are only added are ignored by an older reader
+LONGEST_LINE = 64 << 20  # bytes: a CUDA program's source is on its line, and no larger one is met
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="header"):
@@ -83,28 +85,55 @@ class TapeWriter:
         self.close()
 
 
-def read_tape(path: Path) -> Tape:
-    """Read a tape. Unknown fields are ignored; a last line that is cut off is left out, and noted.
+class TapeLines(Iterator[Launch | Problem]):
+    """The lines of a tape after its header, one at a time: the file is never held whole.
 
-    GpuMatrixError, naming the file and line, for what is not a tape, another schema, or a broken line.
+    ``cut_off`` is known when all have been read: whether the file ended in the middle of a line, which is left out.
     """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise GpuMatrixError(f"{path}: cannot read the tape: {error.strerror or error}") from error
-    lines = content.split(b"\n")
-    cut_off = bool(lines.pop())  # a whole file ends in a newline
-    header = _read_header(path, lines[0] if lines else b"")
+
+    def __init__(self, path: Path) -> None:
+        self.cut_off = False
+        self._lines = self._read(path)  # the header first
+        self.header: Header = next(self._lines)
+
+    def __next__(self) -> Launch | Problem:
+        found: Launch | Problem = next(self._lines)
+        return found
+
+    def _read(self, path: Path) -> Iterator[Any]:
+        try:
+            with path.open("rb") as file:  # closed also when the iterator is dropped
+                first = _bounded_line(path, 1, file)
+                yield _read_header(path, first if first.endswith(b"\n") else b"")
+                number = 2
+                while (line := _bounded_line(path, number, file)).endswith(b"\n"):
+                    yield _read_line(path, number, line)
+                    number += 1
+                self.cut_off = bool(line)
+        except OSError as error:
+            raise GpuMatrixError(f"{path}: cannot read the tape: {error.strerror or error}") from error
+
+
+def iter_tape(path: Path) -> tuple[Header, TapeLines]:
+    """Begin to read a tape: its header, and an iterator over what follows. Unknown fields are ignored.
+
+    GpuMatrixError, naming the file and line, for what is not a tape, another schema, a broken line, or one that is
+    longer than any that is written; the iterator raises it for the lines that it comes to.
+    """
+    lines = TapeLines(path)
+    return lines.header, lines
+
+
+def read_tape(path: Path) -> Tape:
+    """Read a tape at once; a last line that is cut off is left out, and noted. Errors as of ``iter_tape``."""
+    header, lines = iter_tape(path)
     launches, problems = [], []
-    for number, line in enumerate(lines[1:], start=2):
-        match _read_line(path, number, line):
-            case Launch() as launch:
-                launches.append(launch)
-            case Problem() as problem:
-                problems.append(problem)
-            case Header():
-                raise GpuMatrixError(f"{path}:{number}: a second header: two tapes run together? Merge them instead")
-    return Tape(header=header, launches=tuple(launches), problems=tuple(problems), cut_off=cut_off)
+    for line in lines:
+        if isinstance(line, Launch):
+            launches.append(line)
+        else:
+            problems.append(line)
+    return Tape(header=header, launches=tuple(launches), problems=tuple(problems), cut_off=lines.cut_off)
 
 
 def merge_tapes(tapes: Sequence[Tape]) -> Tape:
@@ -139,10 +168,17 @@ def _distinct(launches: Iterable[Launch]) -> Iterator[Launch]:
             yield launch
 
 
+def _bounded_line(path: Path, number: int, file: BinaryIO) -> bytes:
+    line = file.readline(LONGEST_LINE + 1)
+    if len(line) > LONGEST_LINE:
+        raise _refusal(path, number, f"a line of more than {LONGEST_LINE >> 20} MiB, which no launch takes")
+    return line
+
+
 def _read_header(path: Path, line: bytes) -> Header:
     try:
         schema = msgspec.json.decode(line, type=dict[str, object]).get("schema")
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         schema = None
     if not isinstance(schema, int):
         raise GpuMatrixError(f"{path}: not a tape: its first line is no header (a tape is written by --gpu-matrix-out)")
@@ -152,12 +188,19 @@ def _read_header(path: Path, line: bytes) -> Header:
         )
     header = _read_line(path, 1, line)
     if not isinstance(header, Header):
-        raise GpuMatrixError(f"{path}:1: not the header of a tape")
+        raise _refusal(path, 1, "not the header of a tape")
     return header
 
 
 def _read_line(path: Path, number: int, line: bytes) -> Line:
     try:
-        return _DECODER.decode(line)
-    except msgspec.MsgspecError as error:
-        raise GpuMatrixError(f"{path}:{number}: a broken line of the tape: {error}") from error
+        found = _DECODER.decode(line)
+    except (msgspec.MsgspecError, RecursionError) as error:  # the latter for what is nested too deep
+        raise _refusal(path, number, f"a broken line of the tape: {error}") from error
+    if isinstance(found, Header) and number > 1:
+        raise _refusal(path, number, "a second header: two tapes run together? Merge them instead")
+    return found
+
+
+def _refusal(path: Path, number: int, what: str) -> GpuMatrixError:
+    return GpuMatrixError(f"{path}:{number}: {what}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +13,7 @@ import msgspec
 from pytest_gpumatrix.portability.tape.launch import FunctionReference
 
 _PLAIN = (bool, str, type(None))
+_LAYOUTS = "triton.experimental.gluon.language."
 _INTEGERS = range(-(2**63), 2**64)  # what a JSON reader may be trusted with
 
 
@@ -19,7 +22,7 @@ class CannotEncodeError(Exception):
 
 
 def encode(value: Any, refer: Callable[[Any], FunctionReference]) -> Any:
-    """JSON for a constant: numbers, text, None, tuples, Triton's dtype and constexpr, jit functions by ``refer``.
+    """JSON for a constant: numbers, text, None, tuples, Triton's dtype, constexpr and layouts, functions by ``refer``.
 
     Anything else is a CannotEncodeError: subclasses too, for their behaviour would be lost.
     """
@@ -41,6 +44,10 @@ def encode(value: Any, refer: Callable[[Any], FunctionReference]) -> Any:
             return {"dtype": value.name}
         if kind.__name__ == "tuple":
             return {"tuple": [encode(item, refer) for item in value]}
+        if kind.__module__.startswith(_LAYOUTS) and dataclasses.is_dataclass(kind):
+            fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(kind) if field.init}
+            of_fields = {name: encode(item, refer) for name, item in fields.items()}
+            return {"layout": {"module": kind.__module__, "name": kind.__qualname__, "fields": of_fields}}
         if hasattr(value, "fn"):
             return {"function": msgspec.to_builtins(refer(value))}
     raise CannotEncodeError(f"a {kind.__module__}.{kind.__qualname__} has no form on the tape")
@@ -68,8 +75,21 @@ def decode(value: Any, find: Callable[[FunctionReference], Any]) -> Any:
             return {key: decode(item, find) for key, item in content.items()}
         case "function":
             return find(msgspec.convert(content, FunctionReference))
+        case "layout":
+            fields = {name: decode(item, find) for name, item in content["fields"].items()}
+            return _layout(content["module"], content["name"])(**fields)
         case "constexpr" | "dtype":
             import triton.language as tl
 
             return tl.constexpr(decode(content, find)) if form == "constexpr" else tl.dtype(content)
     raise ValueError(f"an encoded value of an unknown form: {form!r}")
+
+
+def _layout(module: str, name: str) -> Any:
+    """The class of one of Gluon's layouts. ValueError for any other: a tape chooses no class of this machine."""
+    if not module.startswith(_LAYOUTS):
+        raise ValueError(f"no layout of Gluon: {module}.{name}")
+    found = getattr(importlib.import_module(module), name, None)
+    if not isinstance(found, type) or not dataclasses.is_dataclass(found):
+        raise ValueError(f"no layout of Gluon: {module}.{name}")
+    return found

@@ -13,7 +13,7 @@ from pytest_gpumatrix.portability.tape.launch import CudaLaunch, CudaProgram, Fu
 
 COMPILED = Compiled(status=Status.COMPILED, shared_memory=1024)
 
-LAUNCH = CudaLaunch(kernel="k", threads=128, dynamic_shared_memory=0, blocks=1)
+LAUNCH = CudaLaunch(kernel="k", block=(128, 1, 1), grid=(1, 1, 1), dynamic_shared_memory=0)
 
 
 def job(arch: str = "sm_86", **fields: Any) -> Job:
@@ -99,3 +99,14 @@ def test_the_compilers_version_needs_no_compiler(monkeypatch: pytest.MonkeyPatch
     installed = compiler_version({})
     monkeypatch.setattr(importlib.metadata, "version", missing)
     assert compiler_version({}) != installed
+
+
+def test_what_is_not_known_for_want_of_a_disassembler_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "nvdisasm"
+    tool.touch()
+    monkeypatch.setattr("pytest_gpumatrix.portability.compiling.cache.disassemblers", lambda: iter(()))
+    without = compiler_version({})
+    monkeypatch.setattr("pytest_gpumatrix.portability.compiling.cache.disassemblers", lambda: iter((tool,)))
+    assert compiler_version({}) != without

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from pytest_gpumatrix.hardware.binary import Binary
 from pytest_gpumatrix.portability.compiling.compile_cuda import compile_cuda
-from pytest_gpumatrix.portability.compiling.cubin import KernelFigures, read_cubin
+from pytest_gpumatrix.portability.compiling.cubin import read_cubin
+from pytest_gpumatrix.portability.compiling.kernel_figures import KernelFigures, TensorPath
 from pytest_gpumatrix.portability.tape.launch import CudaProgram
 
 SOURCE = """
@@ -87,8 +88,54 @@ def test_a_compiled_program_has_them() -> None:
     found = compile_cuda(program, "sm_86", lambda: None).kernels
     assert found is not None
     assert found["bounded"] == KernelFigures(
-        static_shared_memory=STATIC, registers=found["bounded"].registers, max_threads=128
+        static_shared_memory=STATIC,
+        registers=found["bounded"].registers,
+        barriers=1,
+        max_threads=128,
+        stack=0,
+        spill_stores=0,
+        spill_loads=0,
+        tensor_path=TensorPath.NONE,
+        async_copies=0,
+        bulk_copies=0,
+        atomics=0,
+        compare_and_swaps=0,
     )
+
+
+CLUSTERS = """
+extern "C" __global__ void __cluster_dims__(2, 2, 1) fixed(float *x) { x[0] = 1; }
+extern "C" __global__ void __launch_bounds__(128, 2, 4) most(float *x) { x[0] = 1; }
+extern "C" __global__ void __cluster_dims__() some(float *x) { x[0] = 1; }
+extern "C" __global__ void __block_size__((64, 2, 1)) shaped(float *x) { x[0] = 1; }
+extern "C" __global__ void __block_size__((64, 2, 1), (2, 1, 1)) counted(float *x) { x[0] = 1; }
+extern "C" __global__ void waiting(float *x) { __syncthreads(); asm volatile("bar.sync 9, 64;"); x[0] = 1; }
+"""
+NOTHING: dict[str, object] = {
+    "barriers": 0,
+    "max_threads": None,
+    "required_block": None,
+    "cluster": None,
+    "needs_cluster": False,
+    "max_cluster": None,
+    "blocks_are_clusters": False,
+}
+
+
+@pytest.mark.parametrize("arch", ["sm_90", "sm_100", "sm_120"])
+def test_what_the_code_says_of_its_launch(arch: str) -> None:
+    core = pytest.importorskip("cuda.core")
+    code = core.Program(CLUSTERS, "c++", core.ProgramOptions(arch=arch)).compile("cubin").code
+    found = read_cubin(code, Binary.parse(arch, ptx=False).capability)
+    shape = {"required_block": (64, 2, 1), "blocks_are_clusters": True}
+    assert {name: {field: getattr(kernel, field) for field in NOTHING} for name, kernel in found.items()} == {
+        "fixed": {**NOTHING, "cluster": (2, 2, 1), "needs_cluster": True},
+        "most": {**NOTHING, "max_threads": 128, "max_cluster": 4},
+        "some": {**NOTHING, "needs_cluster": True},
+        "shaped": {**NOTHING, **shape, "cluster": (1, 1, 1)},
+        "counted": {**NOTHING, **shape, "cluster": (2, 1, 1)},
+        "waiting": {**NOTHING, "barriers": 10},
+    }
 
 
 @given(st.binary(max_size=200), st.booleans())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pytest_gpumatrix.errors import GpuMatrixError
+from pytest_gpumatrix.portability.compiling import pool
 from pytest_gpumatrix.portability.compiling.compile_job import Compiled, Job, Status
 from pytest_gpumatrix.portability.compiling.pool import (
     CompilingProcess,
@@ -23,6 +25,25 @@ def job(module: str, qualname: str = "kernel") -> Job:
     reference = FunctionReference(module=module, qualname=qualname, file=f"{module}.py", line=1, source_hash="0")
     kernel = TritonKernel(function=reference, signature={}, constants=(), attributes=(), options={})
     return Job(kernel=kernel, arch="sm_86")
+
+
+# Answers a first job, complaining, and crashes in a second one.
+CRASHING_WORKER = """
+import os, sys, msgspec
+from pytest_gpumatrix.portability.compiling.compile_job import Compiled, Done, Started, Status
+
+sys.stdin.buffer.readline()
+os.write(2, b"LLVM ERROR: out of memory\\n")
+os.write(1, msgspec.json.encode(Done(compiled=Compiled(status=Status.COMPILED))) + b"\\n")
+sys.stdin.buffer.readline()
+os.write(1, msgspec.json.encode(Started()) + b"\\n")
+os.write(2, b"{said}\\n")
+os.abort()
+"""
+
+
+def start_in(folder: Path) -> CompilingProcess:
+    return CompilingProcess(folder, sys.path, compiling_environment(os.environ))
 
 
 def do(folder: Path, *jobs: Job, processes: int = 1, budget_seconds: float = 60.0) -> dict[str, Compiled]:
@@ -73,6 +94,31 @@ def test_a_kernel_that_cannot_be_had_is_unknown(tmp_path: Path, text: str | None
     assert found.message.startswith(message.format(folder=tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("said", "status", "message"),
+    [
+        ("LLVM ERROR: Cannot select", Status.CRASHED, "the compiler crashed (SIGABRT): LLVM ERROR: Cannot select"),
+        ("LLVM ERROR: out of memory", Status.UNKNOWN, "not compiled: this machine failed the compiler: out of memory"),
+        (
+            "'sm_86' is not a recognized processor for this target",
+            Status.UNKNOWN,
+            "not compiled: the compiler installed here does not build for sm_86: a newer one may",
+        ),
+    ],
+)
+def test_a_compiler_that_crashes_for_want_of_something_tells_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, status: Status, message: str
+) -> None:
+    """Only what was said during the job counts: before, of another one, it was short of memory."""
+    monkeypatch.setattr(pool, "_START", CRASHING_WORKER.format(said=said))
+    process = CompilingProcess(tmp_path, sys.path, compiling_environment(os.environ))
+    try:
+        assert process.ask(job("first")) == Compiled(status=Status.COMPILED)
+        assert process.ask(job("second")) == Compiled(status=status, message=message)
+    finally:
+        process.close()
+
+
 def test_the_next_job_gets_a_new_process(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text("import os; os.abort()")
     (tmp_path / "good.py").write_text("")
@@ -90,6 +136,40 @@ def test_when_the_budget_is_used_up_the_processes_end(tmp_path: Path) -> None:
         assert do(tmp_path, job("endless"), processes=2, budget_seconds=2.0) == {}
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
+
+
+def test_a_job_is_taken_when_a_process_is_free_for_it(tmp_path: Path) -> None:
+    taken = 0
+
+    def endless() -> Iterator[Job]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield job("missing", f"kernel_{taken}")
+
+    results = run_jobs(
+        endless(),
+        processes=2,
+        start=lambda: start_in(tmp_path),
+        budget_seconds=float("inf"),
+    )
+    for _ in range(5):
+        next(results)
+    results.close()  # type: ignore[attr-defined]  # a generator
+    assert taken <= 5 + 2 + 2  # wanted, waiting to be wanted, and with a process
+
+
+def test_no_process_is_started_without_a_job(tmp_path: Path) -> None:
+    assert list(run_jobs([], processes=2, start=lambda: pytest.fail("started"), budget_seconds=60.0)) == []
+
+
+def test_jobs_that_cannot_be_had_are_an_error(tmp_path: Path) -> None:
+    def broken() -> Iterator[Job]:
+        yield job("missing")
+        raise GpuMatrixError("a broken line of the tape")
+
+    with pytest.raises(GpuMatrixError, match="a broken line"):
+        list(run_jobs(broken(), processes=2, start=lambda: start_in(tmp_path), budget_seconds=60.0))
 
 
 def test_a_process_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:

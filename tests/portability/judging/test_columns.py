@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,8 @@ from pytest_gpumatrix.gate.requirement import Otherwise, Unmet
 from pytest_gpumatrix.hardware import catalogue
 from pytest_gpumatrix.portability.judging.columns import compiled_columns
 from pytest_gpumatrix.portability.judging.compile_launches import Compiling
-from pytest_gpumatrix.portability.judging.judgement import Judgement
-from pytest_gpumatrix.portability.tape.launch import Launch, Problem
+from pytest_gpumatrix.portability.judging.plan import Judged, Wanted
+from pytest_gpumatrix.portability.tape.launch import Problem
 from pytest_gpumatrix.portability.tape.tape import Tape
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.column import Column
@@ -86,8 +87,8 @@ def test_nothing_is_compiled_for_what_a_requirement_skips(
     tape = Tape(header=interpreted.header, launches=tuple(launches_of(interpreted, "fp8")), problems=())
     asked: list[str] = []
 
-    def ask(launches: list[tuple[Launch, str]], *_: object) -> dict[tuple[str, str], Judgement]:
-        asked.extend(device for _, device in launches)
+    def ask(wanted: Callable[[], Iterable[Wanted]], *_: object) -> dict[tuple[str, str], Judged]:
+        asked.extend(device for item in wanted() for device in item.devices)
         return {}
 
     monkeypatch.setattr("pytest_gpumatrix.portability.judging.columns.compile_launches", ask)

@@ -25,6 +25,8 @@ RAISED = Launch(test="t", kernel=LAUNCH.kernel, raised=True)
 FITS = (LAUNCH, Judgement(fit=Fit.FITS))
 FAILS = (LAUNCH, Judgement(fit=Fit.FAILS, reason="needs 2 B"))
 UNKNOWN = (LAUNCH, Judgement(fit=Fit.UNKNOWN, reason="not compiled"))
+SLOW = (LAUNCH, Judgement(fit=Fit.SLOW, reason="spills 4 B"))
+SLOWER = (LAUNCH, Judgement(fit=Fit.SLOW, reason="no tensor cores"))
 RAISED_FAILS = (RAISED, FAILS[1])
 RAISED_FITS = (RAISED, FITS[1])
 PROBLEM = "a launch of store: OSError"
@@ -42,6 +44,21 @@ CASES: list[Case] = [
     (None, False, P, [FAILS, FAILS], [], Outcome.FAILED, "matmul: needs 2 B (and 1 more like it: see the details)"),
     (None, False, Outcome.FAILED, [FAILS], [], Outcome.FAILED, "matmul: needs 2 B"),
     (None, False, P, [FITS, FITS], [], Outcome.COMPILED, "2 kernel launches fit"),
+    (None, False, P, [SLOW], [], Outcome.COMPILED, "1 kernel launch fits, slower: matmul: spills 4 B"),
+    (None, False, P, [FITS, SLOW], [], Outcome.COMPILED, "2 kernel launches fit, 1 of them slower: matmul: spills 4 B"),
+    (
+        None,
+        False,
+        P,
+        [SLOWER, FITS, SLOW],
+        [],
+        Outcome.COMPILED,
+        "3 kernel launches fit, 2 of them slower: matmul: no tensor cores (and 1 more like it: see the details)",
+    ),
+    ("needs 9.0", True, P, [SLOW], [], Outcome.COMPILED, "1 kernel launch fits, slower: matmul: spills 4 B"),
+    (None, False, P, [SLOW, FAILS], [], Outcome.FAILED, "matmul: needs 2 B"),
+    (None, False, P, [SLOW, UNKNOWN], [], Outcome.NOT_RUN, "matmul: not compiled"),
+    (None, False, Outcome.FAILED, [SLOW], [], Outcome.NOT_RUN, "1 kernel launch fits; where it ran: failed"),
     (None, False, P, [FITS, UNKNOWN], [], Outcome.NOT_RUN, "matmul: not compiled"),
     (None, False, P, [FITS], [PROBLEM], Outcome.NOT_RUN, PROBLEM),
     (None, False, P, [], [PROBLEM], Outcome.NOT_RUN, PROBLEM),
@@ -106,3 +123,17 @@ def test_the_details_have_every_reason() -> None:
     other = (LAUNCH, Judgement(fit=Fit.FAILS, reason="needs 3 B"))
     cell = compiled_cell("t", None, False, RAN, [FAILS, FITS, other], [])
     assert cell.details == "matmul: needs 2 B\nmatmul: needs 3 B"
+
+
+def test_what_is_slow_is_in_the_cell_once() -> None:
+    cell = compiled_cell("t", None, False, RAN, [SLOW, FITS, SLOWER, SLOW], [])
+    assert cell.slow == ("matmul: spills 4 B", "matmul: no tensor cores")
+    assert cell.details == "matmul: spills 4 B\nmatmul: no tensor cores\nmatmul: spills 4 B"
+    assert compiled_cell("t", None, False, RAN, [FITS], []).slow == ()
+
+
+def test_what_could_not_be_told_of_a_launch_that_fits_is_in_the_details() -> None:
+    untold = (LAUNCH, Judgement(fit=Fit.FITS, reason="not known: atomics"))
+    cell = compiled_cell("t", None, False, RAN, [FITS, untold], [])
+    assert (cell.outcome, cell.message, cell.slow) == (Outcome.COMPILED, "2 kernel launches fit", ())
+    assert cell.details == "matmul: not known: atomics"

@@ -1,64 +1,29 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from pytest_gpumatrix.hardware import catalogue
+from pytest_gpumatrix.hardware.capability import ComputeCapability
 from pytest_gpumatrix.portability.compiling.compile_job import Compiled, Job, Status
-from pytest_gpumatrix.portability.compiling.cubin import KernelFigures
-from pytest_gpumatrix.portability.judging.judge import job_for, judge, judge_launches
+from pytest_gpumatrix.portability.compiling.kernel_figures import KernelFigures
+from pytest_gpumatrix.portability.judging.judge import Reference, job_for, judge
 from pytest_gpumatrix.portability.judging.judgement import Fit, Judgement
 from pytest_gpumatrix.portability.tape.launch import (
-    Alternative,
     CudaLaunch,
     CudaProgram,
-    FunctionReference,
-    Launch,
     TritonKernel,
 )
-
-KNOWN = catalogue.load().profiles
-RTX_3090 = catalogue.load().resolve("rtx-3090")
-KERNEL = TritonKernel(
-    function=FunctionReference(module="m", qualname="f", file="m.py", line=1, source_hash="0"),
-    signature={},
-    constants=(),
-    attributes=(),
-    options={},
+from tests.portability.judging.builders import (
+    FAILS,
+    FATAL,
+    KERNEL,
+    KNOWN,
+    RTX_3090,
+    UNKNOWN,
+    compiled,
+    figures,
+    of_triton,
+    program,
 )
-FITS = Judgement(fit=Fit.FITS)
-FAILS = Judgement(fit=Fit.FAILS, reason="too large", tuner_survives=True)
-FATAL = Judgement(fit=Fit.FAILS, reason="no such type")
-UNKNOWN = Judgement(fit=Fit.UNKNOWN, reason="not known")
-
-
-def program(**fields: Any) -> CudaProgram:
-    given = {"arch": "sm_90", "target_type": "cubin", "follows_device": False, "code_type": "c++", "options": {}}
-    return CudaProgram(name="k", source="", **{**given, **fields})
-
-
-def compiled(**figures: Any) -> Compiled:
-    return Compiled(status=Status.COMPILED, **figures)
-
-
-@pytest.mark.parametrize(
-    ("figures", "reason"),
-    [
-        ({"shared_memory": 101_376, "threads": 1024}, ""),
-        ({"shared_memory": 101_377}, "needs 101,377 B of shared memory per block, RTX 3090 has 101,376 B"),
-        (
-            {"shared_memory": 300_000},
-            "needs 300,000 B of shared memory per block, RTX 3090 has 101,376 B, and no known GPU has that much",
-        ),
-        ({"threads": 2048}, "needs 2,048 threads per block, RTX 3090 takes 1,024"),
-        ({"tensor_memory": 512}, ""),
-        ({"tensor_memory": 1024}, "needs 1,024 columns of tensor memory, an SM has 512"),
-    ],
-)
-def test_limits_of_a_block(figures: dict[str, int], reason: str) -> None:
-    found = judge(KERNEL, compiled(**figures), RTX_3090, KNOWN)
-    assert found == (Judgement(fit=Fit.FAILS, reason=reason, tuner_survives=True) if reason else FITS)
 
 
 @pytest.mark.parametrize(
@@ -81,14 +46,15 @@ def test_what_the_compiler_says(result: Compiled, judgement: Judgement) -> None:
         (program(follows_device=True), "sm_86"),
         (program(arch="sm_80"), "sm_80"),
         (program(arch="sm_90"), "sm_86"),
-        (program(arch="compute_80", target_type="ptx"), "sm_80"),
+        (program(arch="compute_80", target_type="ptx"), "sm_86"),  # translated when it is loaded
+        (program(arch="compute_90a", target_type="ptx"), "sm_86"),  # not loaded: what if it were rebuilt
         (program(target_type="ltoir"), "ltoir code is linked later, and not judged"),
         (program(arch="sm90"), "not an architecture: 'sm90' (write 'sm_90' or 'compute_90')"),
         (program(obstacle="cannot be rebuilt: it is nvvm"), "cannot be rebuilt: it is nvvm"),
     ],
 )
 def test_what_is_compiled(kernel: TritonKernel | CudaProgram, plan: str) -> None:
-    found = job_for(kernel, RTX_3090)
+    found = job_for(kernel, RTX_3090.capability)
     assert (found.arch if isinstance(found, Job) else found.reason) == plan
 
 
@@ -109,109 +75,83 @@ def test_a_fixed_architecture_fails_whatever_a_rebuild_would_give(result: Compil
     )
 
 
-KERNELS = {
-    "k": KernelFigures(static_shared_memory=40_960, registers=32, max_threads=128),
-    "many": KernelFigures(static_shared_memory=0, registers=72),
-}
+@pytest.mark.parametrize(
+    ("arch", "target_type", "device", "plan"),
+    [
+        ("sm_90a", "cubin", "9.0", "sm_90a"),
+        ("sm_100f", "cubin", "10.3", "sm_100f"),
+        ("sm_100a", "cubin", "10.3", "sm_103"),
+        ("sm_120f", "cubin", "12.1", "sm_120f"),
+        ("sm_120", "cubin", "12.1", "sm_120"),
+        ("sm_110", "cubin", "11.0", "sm_110"),
+        ("sm_100", "cubin", "11.0", "sm_110"),
+        ("compute_90a", "ptx", "9.0", "sm_90a"),
+        ("compute_100f", "ptx", "10.3", "sm_103f"),
+        ("compute_90", "ptx", "12.1", "sm_121"),
+    ],
+)
+def test_what_is_compiled_of_a_fixed_architecture(arch: str, target_type: str, device: str, plan: str) -> None:
+    found = job_for(program(arch=arch, target_type=target_type), ComputeCapability.parse(device))
+    assert isinstance(found, Job)
+    assert found.arch == plan
+
+
+SPILLING, CLEAN = figures(spill_stores=280), figures()
+NATIVE_90 = ComputeCapability(9, 0)
 
 
 @pytest.mark.parametrize(
-    ("shape", "kernels", "fit", "reason"),
+    ("kernel", "kernels", "theirs", "fit", "reason"),
     [
-        ({}, KERNELS, Fit.FITS, ""),
+        (KERNEL, {"f": CLEAN}, None, Fit.FITS, ""),
+        (KERNEL, {"f": SPILLING}, None, Fit.SLOW, "spills 280 B per thread (no other build to compare with)"),
+        (KERNEL, {"f": figures(spill_stores=None)}, None, Fit.FITS, "not known: spills"),
+        (KERNEL, {"f": SPILLING}, {"f": SPILLING}, Fit.FITS, "not known: tensor cores, asynchronous copies, atomics"),
         (
-            {"dynamic_shared_memory": 147_456},
-            KERNELS,
-            Fit.FAILS,
-            "needs 147,456 B of shared memory per block, RTX 3090 has 101,376 B",
-        ),
-        ({"dynamic_shared_memory": 60_416}, KERNELS, Fit.FITS, ""),
-        (
-            {"dynamic_shared_memory": 60_417},  # with what the kernel has of itself
-            KERNELS,
-            Fit.FAILS,
-            "needs 101,377 B of shared memory per block, RTX 3090 has 101,376 B",
-        ),
-        ({"threads": 1024}, KERNELS, Fit.FAILS, "needs 1,024 threads per block, its launch bounds allow 128"),
-        ({"kernel": "many", "threads": 896}, KERNELS, Fit.FITS, ""),
-        (
-            {"kernel": "many", "threads": 897},
-            KERNELS,
-            Fit.FAILS,
-            "needs 66,816 registers per block, RTX 3090 has 65,536",
-        ),
-        ({"threads": 2048}, None, Fit.FAILS, "needs 2,048 threads per block, RTX 3090 takes 1,024"),
-        ({}, None, Fit.UNKNOWN, "what k takes could not be read"),
-        ({"kernel": "other"}, KERNELS, Fit.UNKNOWN, "what other takes could not be read"),
-        ({"kernel": None}, KERNELS, Fit.FITS, ""),
-        (
-            {"kernel": None, "threads": 256},
-            KERNELS,
-            Fit.UNKNOWN,
+            program(follows_device=True),
+            {"one": SPILLING, "two": SPILLING},
+            None,
+            Fit.SLOW,
             (
-                "which kernel of the program was launched is not known; one of them needs 256 threads per block, "
-                "its launch bounds allow 128"
+                "one: spills 280 B per thread (no other build to compare with); "
+                "two: spills 280 B per thread (no other build to compare with)"
             ),
         ),
-        ({"blocks_per_cluster": 2}, KERNELS, Fit.FAILS, "needs thread block clusters (of 2), RTX 3090 has none"),
-        ({"cooperative": True, "blocks": 82}, KERNELS, Fit.FITS, ""),
-        (
-            {"cooperative": True, "blocks": 83},
-            KERNELS,
-            Fit.UNKNOWN,
-            "a cooperative launch of 83 blocks must be resident at once on 82 SMs of RTX 3090",
-        ),
+        (program(follows_device=True), None, None, Fit.FITS, "not known: what its kernels take"),
     ],
 )
-def test_a_cuda_launch(shape: dict[str, Any], kernels: dict[str, KernelFigures] | None, fit: Fit, reason: str) -> None:
-    launch = CudaLaunch(**{"kernel": "k", "threads": 128, "dynamic_shared_memory": 0, "blocks": 1, **shape})
-    found = judge(program(arch="sm_80", launch=launch), compiled(kernels=kernels), RTX_3090, KNOWN)
+def test_what_fits_may_be_slow(
+    kernel: TritonKernel | CudaProgram,
+    kernels: dict[str, KernelFigures] | None,
+    theirs: dict[str, KernelFigures] | None,
+    fit: Fit,
+    reason: str,
+) -> None:
+    reference = None
+    if theirs is not None:
+        reference = Reference(capability=NATIVE_90, compiled=compiled(kernels=theirs), native=True)
+    found = judge(kernel, compiled(kernels=kernels), RTX_3090, KNOWN, reference)
     assert found == Judgement(fit=fit, reason=reason)
 
 
-@pytest.mark.parametrize(("blocks", "fit"), [(8, Fit.FITS), (16, Fit.UNKNOWN)])
-def test_a_cluster_where_there_are_any(blocks: int, fit: Fit) -> None:
-    launch = CudaLaunch(kernel="k", threads=128, dynamic_shared_memory=0, blocks=16, blocks_per_cluster=blocks)
-    h100 = catalogue.load().resolve("h100-sxm")
-    assert judge(program(launch=launch), compiled(kernels=KERNELS), h100, KNOWN).fit is fit
+@pytest.mark.parametrize(("native", "named"), [(True, "the native build for 9.0"), (False, "the build for 9.0")])
+def test_only_the_kernel_that_was_launched_is_held_against_its_own_build(native: bool, named: str) -> None:
+    launch = CudaLaunch(kernel="one", block=(128, 1, 1), grid=(1, 1, 1), dynamic_shared_memory=0)
+    reference = Reference(
+        capability=NATIVE_90, compiled=compiled(kernels={"one": CLEAN, "two": SPILLING}), native=native
+    )
+    mine = compiled(kernels={"one": SPILLING, "two": SPILLING})
+    assert judge(program(follows_device=True, launch=launch), mine, RTX_3090, KNOWN, reference) == Judgement(
+        fit=Fit.SLOW, reason=f"spills 280 B per thread ({named}: 0 B)"
+    )
+
+
+def test_what_fails_is_not_called_slow() -> None:
+    found = judge(KERNEL, of_triton({"spill_stores": 280}, threads=2048), RTX_3090, KNOWN)
+    assert found.fit is Fit.FAILS
 
 
 def test_jobs_of_one_program_launched_differently_are_one() -> None:
-    launch = CudaLaunch(kernel="k", threads=128, dynamic_shared_memory=0, blocks=1)
-    plans = [job_for(program(arch="sm_80", launch=shape), RTX_3090) for shape in (None, launch)]
+    launch = CudaLaunch(kernel="k", block=(128, 1, 1), grid=(1, 1, 1), dynamic_shared_memory=0)
+    plans = [job_for(program(arch="sm_80", launch=shape), RTX_3090.capability) for shape in (None, launch)]
     assert len({plan.key for plan in plans if isinstance(plan, Job)}) == 1
-
-
-@pytest.mark.parametrize(
-    ("members", "expected"),
-    [
-        # (kept by pruning, judgement) of each configuration
-        ([(True, FITS)], FITS),
-        ([(True, FAILS), (True, FITS)], FITS),
-        (
-            [(True, FAILS), (True, FAILS)],
-            Judgement(fit=Fit.FAILS, reason="no configuration of 2 fits: too large"),
-        ),
-        ([(True, FITS), (True, UNKNOWN)], UNKNOWN),
-        (
-            [(True, FITS), (True, FATAL)],
-            Judgement(fit=Fit.FAILS, reason="a configuration ends the tuning: no such type"),
-        ),
-        ([(True, FITS), (False, FATAL)], FITS),
-        (
-            [(True, FAILS), (False, FITS)],
-            Judgement(
-                fit=Fit.UNKNOWN,
-                reason="none of the 1 configurations that were kept here fits; pruning may keep others there",
-            ),
-        ),
-        ([(True, FAILS), (False, FAILS)], Judgement(fit=Fit.FAILS, reason="no configuration of 2 fits: too large")),
-    ],
-)
-def test_configurations_of_one_launch(members: list[tuple[bool, Judgement]], expected: Judgement) -> None:
-    launches = [
-        (Launch(test="t", kernel=KERNEL, alternative=Alternative(group="g", kept=kept)), judgement)
-        for kept, judgement in members
-    ]
-    alone = (Launch(test="t", kernel=KERNEL), FAILS)
-    assert [judgement for _, judgement in judge_launches([*launches, alone])] == [expected, FAILS]

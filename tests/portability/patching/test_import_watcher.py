@@ -72,3 +72,19 @@ def test_after_uninstall_nothing_is_seen(watcher: ImportWatcher, seen: list[Modu
     watcher.uninstall()
     importlib.import_module("watched.inner")
     assert seen == []
+
+
+@pytest.mark.usefixtures("package")
+def test_two_watchers_see_one_module_the_first_one_first() -> None:
+    order: list[str] = []
+    watchers = [
+        ImportWatcher({"watched.inner": lambda _: order.append("one")}),
+        ImportWatcher({"watched.inner": lambda _: order.append("two")}),
+    ]
+    for watcher in watchers:
+        watcher.install()
+    module = importlib.import_module("watched.inner")
+    assert order == ["one", "two"]
+    assert "exec_module" not in vars(module.__loader__)
+    for watcher in watchers:
+        watcher.uninstall()

@@ -23,12 +23,19 @@ HANDLES = count(1)
 @dataclass
 class Code:
     handle: int = field(default_factory=lambda: next(HANDLES))
+    code: bytes = b"machine code of name"
 
 
 @dataclass
 class Kernel:
     library: int
+    opt_in: int | None = None
+    non_portable: int | None = None
     handle: int = field(default_factory=lambda: next(HANDLES))
+
+    @property
+    def attributes(self) -> dict[int, int | None]:
+        return {8: self.opt_in, 14: self.non_portable}  # by the driver's numbers
 
 
 @dataclass
@@ -58,6 +65,7 @@ def core(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setitem(sys.modules, "cuda.core", module)
     monkeypatch.setattr(cuda_core_recording, "_library_of", lambda kernel: kernel.library)
     monkeypatch.setattr(cuda_core_recording, "_name_of", lambda _: "name")
+    monkeypatch.setattr(cuda_core_recording, "_attribute_of", lambda kernel, number: kernel.attributes[number])
     return module
 
 
@@ -94,24 +102,46 @@ def test_a_launch_of_what_an_earlier_test_compiled_is_recorded_with_its_shape(
         code = core.Program("code", "c++", Options(arch="sm_90")).compile("cubin")
     with recorder.during("second"):
         for _ in range(2):
-            assert core.launch("stream", config((32, 4), 147_456), Kernel(library=code.handle), 1, 2) == (1, 2)
+            kernel = Kernel(library=code.handle, opt_in=147_456)
+            assert core.launch("stream", config((32, 4), 147_456), kernel, 1, 2) == (1, 2)
         core.launch("stream", config(64), Kernel(library=other.handle))
     assert [(test, found.source, found.launch) for test, found in programs(lines)] == [
         ("first", "code", None),
-        ("second", "code", CudaLaunch(kernel="name", threads=128, dynamic_shared_memory=147_456, blocks=2)),
-        ("second", "other", CudaLaunch(kernel="name", threads=64, dynamic_shared_memory=0, blocks=2)),
+        (
+            "second",
+            "code",
+            CudaLaunch(
+                kernel="name",
+                block=(32, 4, 1),
+                grid=(2, 1, 1),
+                dynamic_shared_memory=147_456,
+                shared_memory_opt_in=147_456,
+            ),
+        ),
+        ("second", "other", CudaLaunch(kernel="name", block=(64, 1, 1), grid=(2, 1, 1), dynamic_shared_memory=0)),
     ]
 
 
+@pytest.mark.parametrize("non_portable", [None, 0, 1])
 def test_clusters_and_cooperation_are_recorded(
-    core: ModuleType, recorder: Recorder, lines: list[Launch | Problem]
+    core: ModuleType, recorder: Recorder, lines: list[Launch | Problem], non_portable: int | None
 ) -> None:
     code = core.Program("code", "c++", Options(arch="sm_90")).compile("cubin")
+    kernel = Kernel(library=code.handle, non_portable=non_portable)
     with recorder.during("test"):
-        core.launch("stream", config(32, cluster=(2, 2), is_cooperative=True), Kernel(library=code.handle))
+        core.launch("stream", config(32, cluster=(2, 2), is_cooperative=True), kernel)
     [(_, found)] = programs(lines)
+    [line] = lines
+    assert isinstance(line, Launch)
+    assert line.grid == (4, 2, 1)  # blocks: cuda-core's grid is one of clusters
     assert found.launch == CudaLaunch(
-        kernel="name", threads=32, dynamic_shared_memory=0, blocks=8, blocks_per_cluster=4, cooperative=True
+        kernel="name",
+        block=(32, 1, 1),
+        grid=(4, 2, 1),
+        dynamic_shared_memory=0,
+        cluster=(2, 2, 1),
+        cooperative=True,
+        non_portable_clusters={None: None, 0: False, 1: True}[non_portable],
     )
 
 
@@ -156,6 +186,76 @@ def test_a_kernel_from_elsewhere_is_a_problem(
     assert isinstance(problem, Problem)
     assert problem.test == "test"
     assert "was not compiled by cuda.core.Program in this process" in problem.message
+
+
+def test_a_launch_that_forgot_to_opt_in_says_so_and_a_later_one_that_did_not_too(
+    core: ModuleType, lines: list[Launch | Problem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def launch_as_driver(_: object, config: Any, kernel: Kernel) -> None:
+        if config.shmem_size > (kernel.opt_in or 0):
+            raise RuntimeError("CUDA_ERROR_INVALID_VALUE")
+
+    monkeypatch.setattr(core, "launch", launch_as_driver)
+    recorder = Recorder(lines.append, rootdir=Path.cwd())
+    recorder.install()
+    code = core.Program("code", "c++", Options(arch="sm_90")).compile("cubin")
+    kernel = Kernel(library=code.handle, opt_in=49_152)
+    with recorder.during("test"):
+        with pytest.raises(RuntimeError, match="INVALID"):
+            core.launch("stream", config(32, 49_153), kernel)
+        kernel.opt_in = 65_536
+        core.launch("stream", config(32, 49_153), kernel)
+    recorder.uninstall()
+    assert [
+        (found.launch.shared_memory_opt_in, line.raised)
+        for (_, found), line in zip(programs(lines), lines, strict=True)
+        if found.launch is not None and isinstance(line, Launch)
+    ] == [(49_152, True), (65_536, False)]
+
+
+def test_code_that_loads_on_no_gpu_here_is_passed_over(
+    core: ModuleType, recorder: Recorder, lines: list[Launch | Problem]
+) -> None:
+    """Asking such code for its handle is an error; it has a kernel of the same name, and was compiled later."""
+
+    class Foreign:
+        code = b"machine code of name"
+
+        @property
+        def handle(self) -> int:
+            raise RuntimeError("CUDA_ERROR_NO_BINARY_FOR_GPU")
+
+    code = core.Program("here", "c++", Options(arch="sm_90")).compile("cubin")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Program, "compile", lambda *_: Foreign())
+        core.Program("elsewhere", "c++", Options(arch="sm_100")).compile("cubin")
+    with recorder.during("test"):
+        core.launch("stream", config(32), Kernel(library=code.handle))
+    assert [found.source for _, found in programs(lines)] == ["here"]
+
+
+def test_options_that_cuda_core_fills_in_follow_the_device(
+    core: ModuleType, lines: list[Launch | Problem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without an arch they have that of the card itself, also where it poses as another."""
+
+    @dataclass
+    class Filled(Options):
+        def __post_init__(self) -> None:
+            self.arch = self.arch or "sm_90"
+
+    monkeypatch.setattr(core, "ProgramOptions", Filled, raising=False)
+    recorder = Recorder(
+        lines.append, rootdir=Path.cwd(), capability=ComputeCapability(9, 0), posed=ComputeCapability(8, 6)
+    )
+    recorder.install()
+    with recorder.during("test"):
+        for options in (Filled(), Filled(arch="sm_90")):
+            core.Program(f"{options.arch} {len(lines)}", "c++", options).compile("cubin")
+    recorder.uninstall()
+    assert [found.follows_device for _, found in programs(lines)] == [True, False]
+    assert vars(Filled())["arch"] == "sm_90"
+    assert list(vars(Filled())) == ["name", "arch", "std", "device"]
 
 
 def test_nothing_is_recorded_between_tests(core: ModuleType, recorder: Recorder, lines: list[Launch | Problem]) -> None:
@@ -211,3 +311,36 @@ def test_a_program_without_a_name_has_its_first_kernels(
         core.Program(source, "c++", options).compile("cubin")
     [(_, found)] = programs(lines)
     assert found.name == name
+
+
+@pytest.mark.parametrize(
+    ("arch", "built", "follows"),
+    [("sm_86", "sm_90", True), ("sm_80", "sm_90", False), ("sm_90", "sm_90", False), (None, None, True)],
+)
+def test_a_program_for_the_posed_gpu_is_built_for_the_one_here(
+    core: ModuleType,
+    lines: list[Launch | Problem],
+    monkeypatch: pytest.MonkeyPatch,
+    arch: str | None,
+    built: str | None,
+    follows: bool,
+) -> None:
+    really: list[Any] = []
+
+    class Building(Program):
+        def __init__(self, *arguments: object) -> None:
+            really.append(arguments[-1])
+
+    monkeypatch.setattr(core, "Program", Building)
+    recorder = Recorder(
+        lines.append, rootdir=Path.cwd(), capability=ComputeCapability(9, 0), posed=ComputeCapability(8, 6)
+    )
+    recorder.install()
+    asked = Options(arch=arch, std="c++17")
+    with recorder.during("test"):
+        core.Program("code", "c++", asked).compile("cubin")
+    recorder.uninstall()
+    assert really == [Options(arch=built, std="c++17")]
+    assert asked.arch == arch
+    [(_, found)] = programs(lines)
+    assert (found.arch, found.follows_device, found.options) == (arch or "", follows, {"std": "c++17"})

@@ -6,12 +6,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import msgspec
 import pytest
 
-from pytest_gpumatrix.portability.tape.launch import CudaProgram, Launch, TritonKernel
+from pytest_gpumatrix.portability.recording.recorder import Recorder
+from pytest_gpumatrix.portability.tape.launch import CudaProgram, Launch, Problem, TritonKernel
 from pytest_gpumatrix.portability.tape.tape import Tape, read_tape
 from tests.portability.sample_run import launches_of, record, recorded
 
@@ -291,3 +293,18 @@ def _environment() -> dict[str, str]:
 def test_the_tape_is_json_both_ways(interpreted: Tape, programs: Tape) -> None:
     for launch in (*interpreted.launches, *programs.launches):
         assert msgspec.json.decode(msgspec.json.encode(launch), type=Launch) == launch
+
+
+def test_a_package_that_is_not_as_expected_is_a_problem_of_every_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And neither an error of its import, nor of a test."""
+    monkeypatch.setitem(sys.modules, "torch.cuda.graphs", ModuleType("torch.cuda.graphs"))
+    lines: list[Launch | Problem] = []
+    recorder = Recorder(lines.append, rootdir=Path.cwd())
+    recorder.install()
+    for test in ("first", "second"):
+        with recorder.during(test):
+            pass
+    recorder.uninstall()
+    message = "launches through torch.cuda.graphs are not seen: AttributeError: module 'torch.cuda.graphs' has no"
+    assert [line.test for line in lines if isinstance(line, Problem)] == ["first", "second"]
+    assert all(isinstance(line, Problem) and line.message.startswith(message) for line in lines)

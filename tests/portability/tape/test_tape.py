@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import msgspec
@@ -8,8 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_gpumatrix.errors import GpuMatrixError
+from pytest_gpumatrix.portability.tape import tape as tape_module
 from pytest_gpumatrix.portability.tape.launch import CudaProgram, Launch, Problem
-from pytest_gpumatrix.portability.tape.tape import SCHEMA, Header, Tape, TapeWriter, merge_tapes, read_tape, write_tape
+from pytest_gpumatrix.portability.tape.tape import (
+    SCHEMA,
+    Header,
+    Tape,
+    TapeWriter,
+    iter_tape,
+    merge_tapes,
+    read_tape,
+    write_tape,
+)
 
 HEADER = Header(schema=SCHEMA, rootdir="/project", sys_path=("/project",), capability="9.0")
 PROBLEM = Problem(test="b", message="a launch of store: OSError")
@@ -84,12 +95,14 @@ def test_fields_of_a_newer_writer_are_ignored(tape: Path) -> None:
         (b"", "not a tape: its first line is no header"),
         (b"<xml/>\n", "not a tape: its first line is no header"),
         (b'{"record":"launch"}\n', "not a tape: its first line is no header"),
-        (b'{"record":"header","schema":1}\n', "a tape of schema 1; this gpumatrix reads schema 2: record it again"),
-        (b'{"record":"header","schema":2}\n', "1: a broken line of the tape: .*rootdir"),
+        (b'{"record":"header","schema":2}\n', "a tape of schema 2; this gpumatrix reads schema 3: record it again"),
+        (b'{"record":"header","schema":3}\n', "1: a broken line of the tape: .*rootdir"),
         (b"HEADER\n{}\n", "2: a broken line of the tape: .*record"),
         (b'HEADER\n{"record":"song"}\n', "2: a broken line of the tape: Invalid value 'song'"),
         (b'HEADER\n{"record":"launch","test":1}\n', "2: a broken line of the tape: "),
         (b"HEADER\nHEADER\n", "2: a second header"),
+        (b'HEADER\n{"record":"problem","test":' + b"[" * 100_000 + b"\n", "2: a broken line of the tape: "),
+        (b"HEADER", "not a tape: its first line is no header"),
     ],
 )
 def test_what_is_no_tape_is_refused_with_its_place(tmp_path: Path, content: bytes, message: str) -> None:
@@ -103,6 +116,55 @@ def test_what_is_no_tape_is_refused_with_its_place(tmp_path: Path, content: byte
 def test_a_tape_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(GpuMatrixError, match="cannot read the tape: No such file"):
         read_tape(tmp_path / "tape")
+
+
+def test_a_tape_is_read_line_by_line(tape: Path) -> None:
+    header, lines = iter_tape(tape)
+    assert header == HEADER
+    with tape.open("ab") as file:
+        file.write(b"broken\n")
+    assert [next(lines), next(lines)] == [launch("a"), PROBLEM]
+    with pytest.raises(GpuMatrixError, match=r"launches\.tape\.jsonl:4: a broken line"):
+        next(lines)
+
+
+def test_whether_a_tape_is_cut_off_is_known_at_its_end(tape: Path) -> None:
+    tape.write_bytes(tape.read_bytes() + b'{"record":"laun')
+    _, lines = iter_tape(tape)
+    assert list(lines) == [launch("a"), PROBLEM]
+    assert lines.cut_off
+    assert list(lines) == []
+    assert lines.cut_off
+
+
+def test_memory_stays_flat_over_50_000_launches(tmp_path: Path) -> None:
+    path = tmp_path / "tape"
+    line = msgspec.json.encode(launch("a", "x" * 1000)) + b"\n"
+    path.write_bytes(msgspec.json.encode(HEADER) + b"\n" + line * 50_000)  # 60 MB
+    tracemalloc.start()
+    try:
+        _, lines = iter_tape(path)
+        count = sum(1 for _ in lines)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert count == 50_000
+    assert peak < 1 << 20
+
+
+def test_a_huge_line_is_refused_before_it_is_held(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tape_module, "LONGEST_LINE", 1 << 20)
+    tape.write_bytes(tape.read_bytes() + b"x" * (8 << 20))
+    _, lines = iter_tape(tape)
+    assert [next(lines), next(lines)] == [launch("a"), PROBLEM]
+    tracemalloc.start()
+    try:
+        with pytest.raises(GpuMatrixError, match=r"launches\.tape\.jsonl:4: a line of more than 1 MiB"):
+            list(lines)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 << 20
 
 
 @given(st.binary(max_size=200))

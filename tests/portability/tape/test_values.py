@@ -47,6 +47,30 @@ def test_tritons_own_values() -> None:
         assert repr(found) == repr(value)
 
 
+def test_a_layout_of_gluon_comes_back() -> None:
+    gl = pytest.importorskip("triton.experimental.gluon.language")
+    blocked = gl.BlockedLayout([1, 2], [4, 8], [2, 2], [1, 0])
+    for layout in (blocked, gl.SliceLayout(1, blocked), gl.NVMMASharedLayout.get_default_for([64, 64], gl.float16)):
+        found = decode(msgspec.json.decode(msgspec.json.encode(encode(layout, no_functions))), lambda _: None)
+        assert type(found) is type(layout)
+        assert found == layout
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("os", "system"),
+        ("triton.experimental.gluon.language_", "BlockedLayout"),
+        ("triton.experimental.gluon.language._layouts", "dataclass"),
+        ("triton.experimental.gluon.language._layouts", "missing"),
+    ],
+)
+def test_a_tape_chooses_no_other_class(module: str, name: str) -> None:
+    pytest.importorskip("triton.experimental.gluon.language")
+    with pytest.raises(ValueError, match="no layout of Gluon"):
+        decode({"layout": {"module": module, "name": name, "fields": {}}}, lambda _: None)
+
+
 def test_a_jit_function_is_referred_to() -> None:
     triton = pytest.importorskip("triton")
 

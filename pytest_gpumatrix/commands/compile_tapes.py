@@ -1,0 +1,119 @@
+"""``gpumatrix compile``: what the kernels of a tape would do on devices that are not here."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_gpumatrix.commands.command import Command
+from pytest_gpumatrix.commands.device_options import device_arguments, devices_given
+from pytest_gpumatrix.commands.output import progress_line, put, terminal_style
+
+if TYPE_CHECKING:
+    from pytest_gpumatrix.portability.judging.compile_launches import Compiling
+
+_HELP = """\
+Compile every kernel that tests launched for devices that are not here, and say which would fail there, and why, and
+which would be slow. TAPE is launches.tape.jsonl, as `pytest --gpu-matrix --gpu-matrix-out=DIR` wrote it. No GPU is
+needed. The tape names the modules that are imported, and code that is compiled: take one that you would run tests of.
+
+examples:
+  gpumatrix compile out/launches.tape.jsonl
+  gpumatrix compile out/launches.tape.jsonl --devices rtx-3090,rtx-5090
+  gpumatrix compile out/launches.tape.jsonl --devices 7.5,8.0,8.6,8.9,9.0,10.0,12.0
+  gpumatrix compile h100.tape.jsonl --rootdir . --format json --output kernels.json
+
+exit codes: 0 all fit (some may be slow), 1 something fails, 2 a mistake in what was given, 3 something is not known
+"""
+_COMPILERS = ("triton", "cuda-core")
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("tapes", type=Path, nargs="+", metavar="TAPE", help="what a run launched")
+    device_arguments(parser)
+    parser.add_argument("--rootdir", type=Path, metavar="DIR", help="where the sources are, if not where they were")
+    parser.add_argument("--jobs", type=_positive, metavar="N", help="compilations at a time (default: the processors)")
+    parser.add_argument(
+        "--budget",
+        type=_seconds,
+        default=float("inf"),
+        metavar="SECONDS",
+        help="what it does not reach is not known (default: no limit)",
+    )
+    parser.add_argument("--format", choices=("terminal", "json"), default="terminal")
+    parser.add_argument("--output", type=Path, help="write to this file and not to the screen")
+
+
+def _run(given: argparse.Namespace) -> int:
+    from pytest_gpumatrix.portability.judging.tapes import judge_tapes
+
+    devices = devices_given(given.devices, given.config)
+    with _compiling(given, len(devices)) as compiling:
+        findings = judge_tapes(given.tapes, devices, compiling, rootdir=given.rootdir, own_path=sys.path)
+    compilers = dict(_installed())
+    if given.format == "json":
+        from pytest_gpumatrix.render.kernels_json import render_kernels_json
+
+        put(render_kernels_json(findings, compilers), given.output)
+    else:
+        from pytest_gpumatrix.render.kernels import render_kernels
+
+        put(render_kernels(findings, compilers, **terminal_style(given.output)), given.output)
+    return findings.exit_code
+
+
+@contextmanager
+def _compiling(given: argparse.Namespace, devices: int) -> Iterator[Compiling]:
+    from pytest_gpumatrix.portability.compiling.machine import cache_folder, processors
+    from pytest_gpumatrix.portability.judging.compile_launches import Compiling
+    from pytest_gpumatrix.render.progress import of_compilations
+
+    with tempfile.TemporaryDirectory(prefix="gpumatrix-") as fallback, progress_line(of_compilations(devices)) as show:
+        yield Compiling(
+            jobs=given.jobs or processors(),
+            budget_seconds=given.budget,
+            cache_dir=cache_folder(os.environ, Path(fallback)),
+            environ=os.environ,
+            progress=show,
+            note=lambda text: print(f"gpumatrix: note: {text}", file=sys.stderr),
+        )
+
+
+def _installed() -> Iterator[tuple[str, str]]:
+    for name in _COMPILERS:
+        try:
+            yield name, importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes: write 1 or more")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+    return seconds
+
+
+COMMAND = Command(
+    name="compile",
+    summary="compile what tests launched for devices that are not here",
+    help=_HELP,
+    arguments=_arguments,
+    run=_run,
+)

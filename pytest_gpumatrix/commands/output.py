@@ -1,0 +1,60 @@
+"""Where a command's text goes: the screen, or a file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pytest_gpumatrix.errors import GpuMatrixError
+
+
+def put(text: str | Iterable[str], output: Path | None) -> None:
+    """Write to the screen, or to a file that appears whole or is left as it was."""
+    pieces = [text] if isinstance(text, str) else text
+    if output is None:
+        for piece in pieces:
+            sys.stdout.buffer.write(piece.encode(sys.stdout.encoding or "utf-8", "replace"))
+        sys.stdout.flush()
+        return
+    from pytest_gpumatrix.record.atomic import write_atomically
+
+    try:
+        write_atomically(output, "".join(pieces).encode("utf-8", "replace"))
+    except OSError as error:
+        raise GpuMatrixError(f"--output {output}: cannot be written: {error.strerror or error}") from error
+
+
+def terminal_style(output: Path | None) -> dict[str, Any]:
+    """Width, colour and encoding for the renderers of terminal text, by where it goes."""
+    to_screen = output is None
+    return {
+        "width": shutil.get_terminal_size().columns if to_screen else 80,
+        "colour": to_screen and sys.stdout.isatty() and not os.environ.get("NO_COLOR"),
+        "encoding": sys.stdout.encoding if to_screen else "utf-8",
+    }
+
+
+@contextmanager
+def progress_line(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A line on the terminal's last line, if there is a terminal, for what takes more than two seconds."""
+    if not sys.stderr.isatty():
+        yield lambda *_: None
+        return
+    from pytest_gpumatrix.render.progress import Progress
+
+    progress = Progress(_overwrite, live=True, what=what)
+    try:
+        yield progress
+    finally:
+        if progress.shown:
+            _overwrite("")
+
+
+def _overwrite(line: str) -> None:
+    sys.stderr.write(f"\r\x1b[K{line}")
+    sys.stderr.flush()

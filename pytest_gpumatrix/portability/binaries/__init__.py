@@ -1,0 +1,1 @@
+"""Which architectures installed libraries carry, and which devices that leaves out."""

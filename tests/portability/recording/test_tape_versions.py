@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import subprocess
+import sys
+
+from pytest_gpumatrix.session.launches import tape_versions
+
+
+def test_a_tape_names_what_decides_what_a_kernel_is_compiled_to() -> None:
+    installed = {}
+    for name in ("gpumatrix", "torch", "triton", "cuda-core"):
+        try:
+            installed[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    found = tape_versions()
+    assert found["python"] == platform.python_version()
+    assert "gpumatrix" in found
+    assert {name: found[name] for name in installed} == installed
+
+
+def test_nothing_is_imported_for_it() -> None:
+    script = (
+        "import sys; from pytest_gpumatrix.session.launches import tape_versions; tape_versions()\n"
+        "print({'torch', 'triton', 'cuda'} & set(sys.modules))"
+    )
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "set()"
