@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -32,10 +31,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         print(f"gpumatrix: error: {clean(str(error))}", file=sys.stderr)
         return error.exit_code
-    except BrokenPipeError:
-        # Who read the output has seen enough; what is left in the buffer has no reader.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # who read the output has seen enough
         return 128 + 13
+    except KeyboardInterrupt:
+        return 128 + 2
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -24,13 +24,18 @@ Compile every kernel that tests launched for devices that are not here, and say 
 which would be slow. TAPE is launches.tape.jsonl, as `pytest --gpu-matrix --gpu-matrix-out=DIR` wrote it. No GPU is
 needed. The tape names the modules that are imported, and code that is compiled: take one that you would run tests of.
 
+Every launch is judged for every device: a tape does not hold the tests' marks, so that what a mark skips on a device is
+judged for it too, and may fail. (At the end of `pytest --gpu-matrix` such a test is skipped there.) A Triton kernel
+whose sources differ from those that were recorded is not known; CUDA C++ is judged by the tape's own source.
+
 examples:
   gpumatrix compile out/launches.tape.jsonl
   gpumatrix compile out/launches.tape.jsonl --devices rtx-3090,rtx-5090
   gpumatrix compile out/launches.tape.jsonl --devices 7.5,8.0,8.6,8.9,9.0,10.0,12.0
   gpumatrix compile h100.tape.jsonl --rootdir . --format json --output kernels.json
 
-exit codes: 0 all fit (some may be slow), 1 something fails, 2 a mistake in what was given, 3 something is not known
+exit codes, the first that holds: 2 a mistake in what was given, 1 something fails, 3 something is not known,
+0 all fit (some may be slow)
 """
 _COMPILERS = ("triton", "cuda-core")
 
@@ -53,9 +58,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(given: argparse.Namespace) -> int:
     from pytest_gpumatrix.portability.judging.tapes import judge_tapes
+    from pytest_gpumatrix.session.child_process import sigterm_raises
 
     devices = devices_given(given.devices, given.config)
-    with _compiling(given, len(devices)) as compiling:
+    with sigterm_raises(), _compiling(given, len(devices)) as compiling:
         findings = judge_tapes(given.tapes, devices, compiling, rootdir=given.rootdir, own_path=sys.path)
     compilers = dict(_installed())
     if given.format == "json":

@@ -17,9 +17,7 @@ def put(text: str | Iterable[str], output: Path | None) -> None:
     """Write to the screen, or to a file that appears whole or is left as it was."""
     pieces = [text] if isinstance(text, str) else text
     if output is None:
-        for piece in pieces:
-            sys.stdout.buffer.write(piece.encode(sys.stdout.encoding or "utf-8", "replace"))
-        sys.stdout.flush()
+        _put_on_screen(pieces)
         return
     from pytest_gpumatrix.record.atomic import write_atomically
 
@@ -27,6 +25,21 @@ def put(text: str | Iterable[str], output: Path | None) -> None:
         write_atomically(output, "".join(pieces).encode("utf-8", "replace"))
     except OSError as error:
         raise GpuMatrixError(f"--output {output}: cannot be written: {error.strerror or error}") from error
+
+
+def _put_on_screen(pieces: Iterable[str]) -> None:
+    """BrokenPipeError if nobody reads any more; GpuMatrixError if it cannot be written for another reason."""
+    encoded = (piece.encode(sys.stdout.encoding or "utf-8", "replace") for piece in pieces)
+    try:
+        for piece in encoded:
+            sys.stdout.buffer.write(piece)
+        sys.stdout.flush()
+    except OSError as error:
+        # What is left in the buffer goes nowhere: Python would try once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise GpuMatrixError(f"the output cannot be written: {error.strerror or error}") from error
 
 
 def terminal_style(output: Path | None) -> dict[str, Any]:

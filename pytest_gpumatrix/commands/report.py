@@ -24,7 +24,7 @@ examples:
   gpumatrix report results --base base-results --format markdown --output summary.md
   gpumatrix report results --format json | jq .headline
 
-exit codes: 0 ok, 1 regression, 2 a mistake in what was given, 3 incomplete (a device is missing)
+exit codes, the first that holds: 2 a mistake in what was given, 1 regression, 3 incomplete (a device is missing), 0 ok
 """
 
 

@@ -20,7 +20,8 @@ examples:
   gpumatrix scan --binaries .venv --devices rtx-3090,t4
   gpumatrix scan --binaries build/_C.abi3.so --devices 8.6,9.0,12.0 --format json
 
-exit codes: 0 nothing left out, 1 a device is left out, 2 a mistake in what was given, 3 a file could not be read
+exit codes, the first that holds: 2 a mistake in what was given (a file without CUDA code is one), 1 a device is left
+out, 3 a file could not be read, 0 nothing is left out
 """
 
 

@@ -33,7 +33,7 @@ class Cell:
     requirement: str | None = None  # the gpu marks as text; None for an ordinary test
     duration: float = 0.0  # seconds
     metrics: tuple[Metric, ...] = ()
-    slow: tuple[str, ...] = ()  # of a compiled cell: what of its launches would run, and be slow there
+    slow: tuple[str, ...] = ()  # what of the launches that were compiled for the device would run there, and be slow
 
     @property
     def standing(self) -> Standing:

@@ -12,7 +12,7 @@ from pytest_gpumatrix.errors import CutOff, GpuMatrixError
 from pytest_gpumatrix.record.column import Column
 from pytest_gpumatrix.record.journal import read_journal
 from pytest_gpumatrix.record.junit_read import read_junit, worse
-from pytest_gpumatrix.record.outcome import Evidence
+from pytest_gpumatrix.record.outcome import Evidence, Outcome
 
 TAPE_NAME = "launches.tape.jsonl"
 # <device>.<evidence>.xml, or <device>.xml of any pytest, which is native.
@@ -74,7 +74,10 @@ def _by_column(folder: Path) -> Iterable[tuple[str, Evidence, Mapping[str, Path]
 
 
 def read_column(device: str, evidence: Evidence, files: Mapping[str, Path]) -> Column:
-    """JUnit where the session ended in good order, else what its journal tells."""
+    """JUnit where the session ended in good order, else what its journal tells.
+
+    The launches of an emulated run are judged at its end: a pass of which only the journal tells is not known yet.
+    """
     if journal := files.get("jsonl"):
         column, ended = read_journal(journal)
         if (column.device, column.evidence) != (device, evidence):
@@ -83,8 +86,24 @@ def read_column(device: str, evidence: Evidence, files: Mapping[str, Path]) -> C
                 f"{column.device} {column.evidence.value}; give the file back the name it was written under"
             )
         if not ended or "xml" not in files:
-            return column
+            return column if evidence is not Evidence.EMULATED else _not_judged(column, ended)
     return read_junit(files["xml"], device=device, evidence=evidence)
+
+
+def _not_judged(column: Column, ended: bool) -> Column:
+    """An emulated column without the passes of its journal."""
+    message = "its launches are judged in its JUnit file, which is missing"
+    if not ended:
+        message = "the run ended before its launches were judged"
+    return dataclasses.replace(
+        column,
+        cells={
+            test: dataclasses.replace(cell, outcome=Outcome.UNKNOWN, strict=False, message=message)
+            if cell.outcome in (Outcome.PASSED, Outcome.XPASSED)
+            else cell
+            for test, cell in column.cells.items()
+        },
+    )
 
 
 def _merged(one: Column, other: Column) -> Column:

@@ -32,6 +32,7 @@ def render_binaries_json(coverage: Coverage) -> str:
         "schema": 1,
         "environment": coverage.environment,
         "cuobjdump": coverage.tool,
+        "files": coverage.files,
         "devices": {
             name: {"profile": profile.id, "capability": str(profile.capability)}
             for name, profile in coverage.devices.items()
@@ -69,11 +70,10 @@ def _facts(library: Library, coverage: Coverage) -> dict[str, Any]:
 def _lines(coverage: Coverage, style: Style) -> Iterator[str]:
     by = f", by the cuobjdump of {coverage.tool}" if coverage.tool is not None else ""
     yield from wrap(clean(f"CUDA code in {coverage.environment}{by}"), style.columns, hanging="  ")
-    yield ""
+    if coverage.carried:
+        yield ""
     for carried in coverage.carried:
         yield from _of_distribution(carried, coverage, style)
-    if not coverage.carried:
-        yield "No file carries CUDA code."
     yield from _by_headers(coverage, style)
     yield from _not_read(coverage.not_read, style)
     yield ""
@@ -170,13 +170,15 @@ def _not_read(not_read: Sequence[NotRead], style: Style) -> Iterator[str]:
 
 
 def _summary(coverage: Coverage) -> str:
+    unread = f"; {len(coverage.not_read):,} could not be read" if coverage.not_read else ""
     count = sum(len(carried.libraries) for carried in coverage.carried)
+    if not count:
+        return f"no CUDA code found in {coverage.files:,} {'file' if coverage.files == 1 else 'files'}{unread}."
     files = f"{count:,} {'file carries' if count == 1 else 'files carry'} CUDA code"
     if coverage.left_out:
         verdict = f"{'it leaves' if count == 1 else 'some leave'} out {_all(coverage.left_out, coverage)}"
     else:
         verdict = "no device is left out"
-    unread = f"; {len(coverage.not_read):,} could not be read" if coverage.not_read else ""
     return f"{files}: {verdict}{unread}."
 
 

@@ -11,9 +11,9 @@ from pytest_gpumatrix.hardware.profile import Profile
 from pytest_gpumatrix.portability.judging.judgement import Fit
 from pytest_gpumatrix.portability.judging.kernel_rows import KernelRow
 from pytest_gpumatrix.render.kernel_traits import Traits, common, traits_of, words
+from pytest_gpumatrix.render.slow import at_worst, kind_of
 
 WORST_FIRST = (Fit.FAILS, Fit.UNKNOWN, Fit.SLOW, Fit.FITS)
-_NUMBER = re.compile(r"\d[\d,]*")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,23 +99,18 @@ def _kinds(row: KernelRow, fit: Fit, profiles: Mapping[str, Profile]) -> dict[st
             reason = judged.judgement.reason
             for text in reason.split("; ") if fit is Fit.SLOW else [reason]:
                 kind = _of_any_device(text, profiles[device])
-                kinds.setdefault(_NUMBER.sub("0", kind) if fit is Fit.SLOW else kind, {})[device] = text
+                kinds.setdefault(kind_of(kind) if fit is Fit.SLOW else kind, {})[device] = text
     return kinds
 
 
 def _sentence(texts: Mapping[str, Sequence[str]], fit: Fit) -> str:
+    if fit is Fit.SLOW:
+        return at_worst(texts)
     first, *others = texts
     every = [text for own in texts.values() for text in own]
     if len(set(every)) == 1:
         return f"{', '.join(texts)}: {every[0]}"
-    if fit is Fit.SLOW:
-        return f"{', '.join(texts)}: at worst {max(every, key=_first_number)}"
     return f"{first}: {every[0]}; likewise {', '.join(others)}"
-
-
-def _first_number(text: str) -> int:
-    match = _NUMBER.search(text)
-    return int(match[0].replace(",", "")) if match else 0
 
 
 def _of_any_device(reason: str, profile: Profile) -> str:

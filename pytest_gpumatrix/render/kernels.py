@@ -51,6 +51,7 @@ def _lines(findings: Findings, compilers: Mapping[str, str], style: Style) -> It
         yield from _section(functions, found, findings, style)
     yield ""
     yield from _notes(findings, style)
+    yield from _caveats(functions, style)
     yield from wrap(_summary(findings), style.columns, hanging="  ")
 
 
@@ -99,7 +100,7 @@ def _table(functions: Sequence[Function], names: Sequence[str], style: Style) ->
 
 
 def _row(label: str, rows: Sequence[KernelRow], style: Style) -> GridRow:
-    indent = label[: len(label) - len(label.lstrip())]
+    indent = label[: len(label) - len(label.lstrip(" "))]  # a name may begin with any other white space
     cells = [_drawn(judged, style.marks) for judged in rows[0].devices.values()]
     return GridRow(label=indent + clean(label), cells=cells, keep_end=False)
 
@@ -156,12 +157,21 @@ def _entry(entry: Finding, style: Style) -> Iterator[str]:
 def _notes(findings: Findings, style: Style) -> Iterator[str]:
     for tape in findings.tapes:
         if tape.cut_off:
-            text = f"{tape.path} is cut off in the middle of a line: what came after it is not known"
+            text = f"{tape.path} is cut off: what came after its last line is not known"
             yield from wrap(clean(text), style.columns, hanging="  ")
     for problem in findings.problems[:_MOST_NOTES]:
         yield from wrap(clean(f"not recorded: {problem.test}: {problem.message}"), style.columns, hanging="  ")
     if len(findings.problems) > _MOST_NOTES:
         yield f"... and {len(findings.problems) - _MOST_NOTES:,} more that could not be recorded"
+
+
+def _caveats(functions: Sequence[Function], style: Style) -> Iterator[str]:
+    """What a reader could take for more than it is."""
+    rows = [row for function in functions for row in function.rows]
+    if any(function.rows[0].facts.kind == "cuda" for function in functions):
+        yield from wrap("CUDA C++ is judged by the source on the tape, whatever the files hold now", style.columns)
+    if any(judged.judgement.fit is Fit.FAILS for row in rows for judged in row.devices.values()):
+        yield from wrap("a tape has no marks: what a mark skips on a device is judged for it too", style.columns)
 
 
 def _summary(findings: Findings) -> str:

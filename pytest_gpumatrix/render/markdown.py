@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
 from pytest_gpumatrix.render.marks import UNICODE, legend, words_for
-from pytest_gpumatrix.render.rows import SlowRow, shown_tests, slow_rows
+from pytest_gpumatrix.render.rows import shown_tests
+from pytest_gpumatrix.render.slow import SlowOn, SlowRow, slow_rows
 from pytest_gpumatrix.render.text import clean
 from pytest_gpumatrix.verdict.headline import headline
 from pytest_gpumatrix.verdict.verdict import (
@@ -160,6 +161,8 @@ def _table(verdict: Verdict) -> _Section:
     head = f"| test | {' | '.join(map(code, names))} |\n|{' --- |' * (len(names) + 1)}\n"
     rows = [_table_row(test, names, verdict) for test in shown.tests]
     rest = f"{shown.more:,} more differ, fail or changed; {shown.alike:,} are alike on every device."
+    if shown.elsewhere:
+        rest += f" {shown.elsewhere:,} are alike where they have a result: some device has none."
     cells = (resolved.cell for row in verdict.matrix.cells.values() for resolved in row.values())
     marks = ", ".join(legend(cells, UNICODE))
     return _Section(
@@ -176,10 +179,15 @@ def _table_row(test: str, names: Iterable[str], verdict: Verdict) -> str:
 
 
 def _slow(row: SlowRow) -> str:
-    where = [f"{code(device)} (tests: {len(tests):,})" for device, tests in list(row.devices.items())[:_MOST_DEVICES]]
+    where = [f"{code(device)} ({_slow_on(on)})" for device, on in list(row.devices.items())[:_MOST_DEVICES]]
     if len(row.devices) > _MOST_DEVICES:
         where.append(f"{len(row.devices) - _MOST_DEVICES} more devices")
-    return f"- {code(row.finding)} on {', '.join(where)}\n"
+    others = " and others" if len(row.tests) > 1 else ""
+    return f"- {code(row.finding)} on {', '.join(where)}, in {code(row.tests[0])}{others}\n"
+
+
+def _slow_on(on: SlowOn) -> str:
+    return ", ".join([*([code(on.figure)] if on.figure else []), f"tests: {len(on.tests):,}"])
 
 
 def _facts(verdict: Verdict) -> Iterator[str]:

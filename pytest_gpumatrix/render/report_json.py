@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
-from pytest_gpumatrix.render.rows import slow_rows
+from pytest_gpumatrix.render.slow import slow_rows
 from pytest_gpumatrix.verdict.headline import headline
 from pytest_gpumatrix.verdict.verdict import (
     ChangedCell,
@@ -35,7 +35,7 @@ def render_json(verdict: Verdict) -> str:
         "expected": _expected(verdict.expected),
         "never_run": [_never_run(row) for row in verdict.never_run],
         "slow": [
-            {"finding": _bounded(row.finding), "devices": {name: list(tests) for name, tests in row.devices.items()}}
+            {"finding": _bounded(row.finding), "devices": {name: list(on.tests) for name, on in row.devices.items()}}
             for row in slow_rows(verdict.matrix)
         ],
         "never_run_decided": verdict.never_run_decided,

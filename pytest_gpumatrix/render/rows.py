@@ -1,4 +1,4 @@
-"""Which tests a bounded table shows, and in which order; which launches would be slow."""
+"""Which tests a bounded table shows, and in which order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.column import CPU
 from pytest_gpumatrix.record.outcome import Outcome, Standing
-from pytest_gpumatrix.verdict.matrix import Matrix
 from pytest_gpumatrix.verdict.verdict import Verdict
 
 _SKIPS = (Outcome.SKIPPED, Outcome.SKIPPED_REQUIREMENT)
@@ -21,28 +20,7 @@ class Shown:
     tests: tuple[str, ...]
     more: int  # would be worth a line, but for the bound
     alike: int  # the same on every device, and unchanged
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SlowRow:
-    """A launch that would run, and be slow: what was found, and by device the tests that make it."""
-
-    finding: str
-    devices: Mapping[str, tuple[str, ...]]
-
-
-def slow_rows(matrix: Matrix) -> list[SlowRow]:
-    """What the cells that count say of slow launches, that of most devices and tests first."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for test, row in matrix.cells.items():
-        for device, resolved in row.items():
-            for finding in dict.fromkeys(resolved.cell.slow):
-                found.setdefault(finding, {}).setdefault(device, []).append(test)
-    order = sorted(found, key=lambda finding: (-len(found[finding]), -sum(map(len, found[finding].values())), finding))
-    return [
-        SlowRow(finding=finding, devices={device: tuple(tests) for device, tests in found[finding].items()})
-        for finding in order
-    ]
+    elsewhere: int  # the same where there is a result, and unchanged; some device has none
 
 
 def shown_tests(verdict: Verdict, most: int) -> Shown:
@@ -59,10 +37,14 @@ def shown_tests(verdict: Verdict, most: int) -> Shown:
         if test not in ranks and (rank := _rank(kinds)) is not None:
             ranks[test] = rank
     ordered = sorted((test for test in ranks if test in verdict.matrix.cells), key=lambda t: (ranks[t], t))
+    names = {item.device.name for item in verdict.devices}
+    every = names - {CPU} or names
+    same = [every <= row.keys() for test, row in verdict.matrix.cells.items() if test not in ranks]
     return Shown(
         tests=tuple(ordered[:most]),
         more=max(0, len(ordered) - most),
-        alike=len(verdict.matrix.cells) - len(ordered),
+        alike=same.count(True),
+        elsewhere=same.count(False),
     )
 
 
@@ -77,10 +59,10 @@ def _rank(kinds: Mapping[str, str]) -> int | None:
 
 def _kind(cell: Cell) -> str:
     """What makes two devices differ: a native pass here and a fitting launch there do not."""
+    if cell.standing is Standing.BAD:
+        return "bad"
     if cell.slow:
         return "slow"
     if cell.standing is Standing.GOOD or cell.outcome is Outcome.COMPILED:
         return "fine"
-    if cell.standing is Standing.BAD:
-        return "bad"
     return "skipped" if cell.outcome in _SKIPS else cell.outcome.value

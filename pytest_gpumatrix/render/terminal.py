@@ -10,7 +10,8 @@ from pytest_gpumatrix.record.outcome import Evidence, Outcome
 from pytest_gpumatrix.render.command import command_lines
 from pytest_gpumatrix.render.grid import Drawn, GridRow, grid_lines
 from pytest_gpumatrix.render.marks import colour_of, legend, words_for
-from pytest_gpumatrix.render.rows import SlowRow, shown_tests, slow_rows
+from pytest_gpumatrix.render.rows import shown_tests
+from pytest_gpumatrix.render.slow import SlowOn, SlowRow, slow_rows
 from pytest_gpumatrix.render.style import Style
 from pytest_gpumatrix.render.text import clean, fit, pad, width, wrap, wrap_words
 from pytest_gpumatrix.verdict.headline import headline
@@ -73,6 +74,8 @@ def _matrix(verdict: Verdict, style: Style) -> Iterator[str]:
         yield from wrap(f"... and {shown.more:,} more differ, fail or changed", style.columns)
     if shown.alike and shown.tests:
         yield f"{shown.alike:,} more alike on every device"
+    if shown.elsewhere and shown.tests:
+        yield from wrap(f"{shown.elsewhere:,} more alike where they have a result: some device has none", style.columns)
     yield from _legend(verdict, style)
     yield from _section("Slow", slow_rows(verdict.matrix), _slow_lines, style)
 
@@ -114,13 +117,16 @@ def _legend(verdict: Verdict, style: Style) -> list[str]:
 
 
 def _slow_lines(row: SlowRow, style: Style) -> Iterator[str]:
-    where = ", ".join(f"{clean(device)} ({len(tests):,} {_tests(len(tests))})" for device, tests in row.devices.items())
+    where = ", ".join(f"{clean(device)} ({_slow_on(on)})" for device, on in row.devices.items())
     yield from wrap(clean(row.finding), style.columns, hanging="  ")
     yield from wrap(f"on {where}", style.columns, indent="  ", hanging="    ")
+    more = f" and {len(row.tests) - 1:,} more" if len(row.tests) > 1 else ""
+    yield f"  in {fit(clean(row.tests[0]), style.columns - 5 - len(more), keep_end=True)}{more}"
 
 
-def _tests(count: int) -> str:
-    return "test" if count == 1 else "tests"
+def _slow_on(on: SlowOn) -> str:
+    tests = f"{len(on.tests):,} {'test' if len(on.tests) == 1 else 'tests'}"
+    return f"{clean(on.figure)}, {tests}" if on.figure else tests
 
 
 def _section(

@@ -17,7 +17,7 @@ from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.column import Column, SessionFacts
 from pytest_gpumatrix.record.outcome import Outcome, Standing
 from pytest_gpumatrix.session.columns import Columns
-from pytest_gpumatrix.session.gpu_tests import Expected, GpuTest
+from pytest_gpumatrix.session.judged_tests import Expected, JudgedTest
 from pytest_gpumatrix.triage.classify import FailureText, classify
 
 
@@ -25,7 +25,7 @@ def compile_columns(
     tape: Tape,
     cells: Mapping[str, Cell],
     columns: Columns,
-    gpu_tests: Mapping[str, GpuTest],
+    tests: Mapping[str, JudgedTest],
     facts: SessionFacts,
     *,
     budget_seconds: float,
@@ -33,15 +33,15 @@ def compile_columns(
     note: Callable[[str], None],
     fallback: Path,
 ) -> tuple[Column, ...]:
-    """A column per device of the matrix that is not here, with a cell for each gpu test that was collected.
+    """A column per device of the matrix that is not here, with a cell for each of ``tests``.
 
     ``fallback`` is where compilations are kept, for this session, by a user without a home.
     """
     derived = compiled_columns(
         tape,
-        {test: cell for test, cell in cells.items() if test in gpu_tests},
+        {test: cell for test, cell in cells.items() if test in tests},
         {device.name: device.profile for device in columns.compiled},
-        lambda test, device: gpu_tests[test].unmet.get(device),
+        lambda test, device: tests[test].unmet.get(device),
         Compiling(
             jobs=processors(),
             budget_seconds=budget_seconds,
@@ -56,8 +56,7 @@ def compile_columns(
         replace(
             column,
             cells={
-                test: explained(cell, gpu_tests[test].expected.get(column.device))
-                for test, cell in column.cells.items()
+                test: explained(cell, tests[test].expected.get(column.device)) for test, cell in column.cells.items()
             },
             facts=replace(
                 facts,

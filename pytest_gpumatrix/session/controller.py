@@ -19,19 +19,19 @@ from pytest_gpumatrix.portability.emulation.judged import held_against_the_devic
 from pytest_gpumatrix.portability.tape.tape import Tape
 from pytest_gpumatrix.record.column import Column, SessionFacts
 from pytest_gpumatrix.record.journal import JournalWriter, SessionLine
-from pytest_gpumatrix.record.outcome import Evidence
+from pytest_gpumatrix.record.outcome import Evidence, Standing
 from pytest_gpumatrix.record.results import column_file_name
 from pytest_gpumatrix.session.columns import Columns
 from pytest_gpumatrix.session.compiled import budget_of, compile_columns
 from pytest_gpumatrix.session.emulated import Emulated, EmulatedRuns
 from pytest_gpumatrix.session.facts import loaded_versions, session_facts, torch_line
 from pytest_gpumatrix.session.finish import Ended, finish_session, remove_stale, write_columns
-from pytest_gpumatrix.session.gpu_tests import GpuTest, describe_gpu_tests, read_gpu_tests
+from pytest_gpumatrix.session.judged_tests import JudgedTest, describe_tests, read_judged_tests
 from pytest_gpumatrix.session.launches import EXCHANGE, EXCHANGE_INPUT, read_tapes
 from pytest_gpumatrix.session.machine import Machine, runs_tests
 from pytest_gpumatrix.session.matrix import Matrix
-from pytest_gpumatrix.session.pose import posing_notes
-from pytest_gpumatrix.session.progress import TerminalProgress
+from pytest_gpumatrix.session.pose import posing_notes, scratch_of
+from pytest_gpumatrix.session.progress import TerminalProgress, begin_line
 from pytest_gpumatrix.session.recording import Recording
 
 _MOST_UNEXPLAINED_DEATHS = 8  # as many as xdist allows two workers
@@ -50,10 +50,10 @@ class MatrixController:
             columns,
             out,
         )
-        self._exchange = Path(tempfile.mkdtemp(prefix="gpumatrix-"))
+        self._exchange = Path(tempfile.mkdtemp(prefix="gpumatrix-", dir=scratch_of(config)))
         config.add_cleanup(lambda: shutil.rmtree(self._exchange, ignore_errors=True))
         config.stash[EXCHANGE] = self._exchange
-        self._gpu_tests: Mapping[str, GpuTest] = {}
+        self._judged_tests: Mapping[str, JudgedTest] = {}
         self._facts: SessionFacts = session_facts(columns.running, machine.detection, config.rootpath)
         self._recording: Recording | None = None
         self._budget = budget_of(config)
@@ -70,13 +70,16 @@ class MatrixController:
         lines = [
             f"gpumatrix: {self._here()}",
             f"gpumatrix: emulated when this has run: {_listed(emulated)}" if emulated else "",
-            f"gpumatrix: compiled for {_listed(compiled)}" if compiled else "",
+            f"gpumatrix: {self._compiled_for()} {_listed(compiled)}" if compiled else "",
             torch_line() or "",
         ]
         if not self._matrix.devices:
             lines.append("gpumatrix: no gpumatrix.yml and no --gpu-devices: this machine's column only")
         lines += [f"gpumatrix: note: {note}" for note in self._columns.notes]
         return [line for line in lines if line]
+
+    def _compiled_for(self) -> str:
+        return "each launch is held against" if self._columns.running.posed is not None else "compiled for"
 
     def _here(self) -> str:
         running, detection = self._columns.running, self._machine.detection
@@ -108,7 +111,8 @@ class MatrixController:
                 writer = JournalWriter(self._out / column_file_name(device, evidence, "jsonl"))
             except GpuMatrixError as error:
                 raise pytest.UsageError(f"--gpu-matrix-out: {error}") from error
-            remove_stale(device, evidence, self._out)
+            derived = [other.name for other in (*self._columns.emulated, *self._columns.compiled)]
+            remove_stale(device, evidence, derived, self._out)
         first = SessionLine(device=device, evidence=evidence, facts=self._facts)
         self._recording = Recording(first, writer)
         self._config.pluginmanager.register(self._recording, "gpumatrix-recording")
@@ -116,16 +120,16 @@ class MatrixController:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """What was collected, in a run without workers."""
         if session.items and self._recording is not None:
-            self._gpu_tests = describe_gpu_tests(session.items, self._columns.compiled, self._matrix)
-            self._recording.note_collected([item.nodeid for item in session.items], self._gpu_tests)
+            self._judged_tests = describe_tests(session.items, self._columns, self._matrix)
+            self._recording.note_collected([item.nodeid for item in session.items], self._judged_tests)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """What the first worker collected; xdist sees to it that they all agree."""
         if self._recording is not None and not self._recording.collected:
             described = sorted(self._exchange.glob("tests.*.json"))
-            self._gpu_tests = read_gpu_tests(described[0]) if described else {}
-            self._recording.note_collected(list(ids), self._gpu_tests)
+            self._judged_tests = read_judged_tests(described[0]) if described else {}
+            self._recording.note_collected(ids, self._judged_tests)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, error: object | None) -> None:
@@ -152,11 +156,11 @@ class MatrixController:
         ran = Column(device=running.device, evidence=running.evidence, cells=self._recording.cells(), facts=facts)
         tape = read_tapes(self._exchange)
         if running.evidence is Evidence.EMULATED:
-            self._finish_posing(ran, tape)
+            self._finish_posing(session, ran, tape)
         else:
             self._finish(session, status, ran, tape)
 
-    def _finish_posing(self, ran: Column, tape: Tape | None) -> None:
+    def _finish_posing(self, session: pytest.Session, ran: Column, tape: Tape | None) -> None:
         """Hold what passed against the device. Until then the journal does not end: a pass alone is not known yet."""
         compiled = self._compile(tape, ran)[0].cells if tape is not None else {}
         cells = {
@@ -167,11 +171,16 @@ class MatrixController:
             write_columns([replace(ran, cells=cells)], tape, self._out)
         if self._recording is not None:
             self._recording.close()
+        if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            bad = any(cell.standing is Standing.BAD for cell in cells.values())
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED if bad else pytest.ExitCode.OK
 
     def _finish(self, session: pytest.Session, status: int, ran: Column, tape: Tape | None) -> None:
         if self._out is not None:
             write_columns([ran], tape, self._out)  # before anything can go wrong with the others
         emulated = self._emulate(status, ran.facts)
+        if emulated is not None and self._out is not None:
+            write_columns(emulated.columns, None, self._out)  # with what those runs could not say of themselves
         interrupted = emulated is not None and emulated.interrupted
         compiled = self._compile(tape, ran) if tape is not None and not interrupted else ()
         if self._out is not None:
@@ -179,7 +188,7 @@ class MatrixController:
         self._ended = finish_session(
             ran,
             (*(emulated.columns if emulated is not None else ()), *compiled),
-            self._gpu_tests,
+            self._judged_tests,
             self._matrix,
             interpreting=self._machine.interpreting,
             out=self._out,
@@ -191,19 +200,19 @@ class MatrixController:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _emulate(self, status: int, facts: SessionFacts) -> Emulated | None:
-        if self._runs is None:
+        if self._runs is None or self._recording is None:
             return None
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
 
         def say(line: str) -> None:
             if reporter is not None:
-                reporter.ensure_newline()
+                begin_line(reporter)
                 reporter.write_line(line)
 
         if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             say(f"gpumatrix: note: this run ended early, so {_listed(self._columns.emulated)} is not emulated")
             return None
-        return self._runs.run(self._out, facts, say)
+        return self._runs.run(self._out, facts, self._recording.collected, say)
 
     def _compile(self, tape: Tape, ran: Column) -> tuple[Column, ...]:
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
@@ -213,7 +222,7 @@ class MatrixController:
                 tape,
                 ran.cells,
                 self._columns,
-                self._gpu_tests,
+                self._judged_tests,
                 ran.facts,
                 budget_seconds=self._budget,
                 progress=progress,
@@ -229,6 +238,7 @@ class MatrixController:
             terminalreporter.write_line(f"gpumatrix: note: {note}")
         if self._ended is None:
             return
+        begin_line(terminalreporter)
         terminalreporter.section("GPU matrix")
         for line in self._ended.lines(
             width=shutil.get_terminal_size().columns,

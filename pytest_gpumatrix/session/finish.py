@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from pytest_gpumatrix.record.outcome import Evidence, Outcome, Standing
 from pytest_gpumatrix.record.results import TAPE_NAME, Results, column_file_name
 from pytest_gpumatrix.render.terminal import render_matrix
 from pytest_gpumatrix.render.text import clean, fit
-from pytest_gpumatrix.session.gpu_tests import GpuTest
+from pytest_gpumatrix.session.judged_tests import JudgedTest
 from pytest_gpumatrix.session.matrix import Matrix
 from pytest_gpumatrix.verdict.headline import headline
 from pytest_gpumatrix.verdict.judge import judge
@@ -77,7 +78,7 @@ class Ended:
 def finish_session(
     ran: Column,
     derived: Sequence[Column],
-    gpu_tests: Mapping[str, GpuTest],
+    gpu_tests: Mapping[str, JudgedTest],
     matrix: Matrix,
     *,
     interpreting: bool,
@@ -120,16 +121,27 @@ def write_columns(columns: Iterable[Column], tape: Tape | None, out: Path) -> No
             write_tape(path, tape)
 
 
-def remove_stale(device: str, evidence: Evidence, out: Path) -> None:
-    """Remove what a run of this device derived before: its column, and all that came of the run that it replaces."""
-    stale = [out / column_file_name(device, evidence, "xml"), _tape_of(device, evidence, out)]
+def remove_stale(device: str, evidence: Evidence, emulated: Iterable[str], out: Path) -> None:
+    """Remove what this run makes anew: its column, what was compiled from the tape that it replaces, and the emulated
+    columns of the devices that it derives. Another machine's run may share the folder, and have emulated others.
+    """
+    _remove_running(device, evidence, out)
     if evidence is Evidence.NATIVE:
-        stale += out.glob(f"*.{Evidence.COMPILED.value}.xml")
-        for emulated in (f"*.{Evidence.EMULATED.value}.{kind}" for kind in ("xml", "jsonl")):
-            stale += out.glob(emulated)
-        stale += out.glob(f"*.{Evidence.EMULATED.value}/{TAPE_NAME}")
-    for path in stale:
-        path.unlink(missing_ok=True)
+        for compiled in out.glob(f"*.{Evidence.COMPILED.value}.xml"):
+            compiled.unlink()
+        for other in emulated:
+            _remove_running(other, Evidence.EMULATED, out)
+            (out / column_file_name(other, Evidence.EMULATED, "jsonl")).unlink(missing_ok=True)
+
+
+def _remove_running(device: str, evidence: Evidence, out: Path) -> None:
+    """A running column's files but its journal, which this run may have begun by now."""
+    (out / column_file_name(device, evidence, "xml")).unlink(missing_ok=True)
+    tape = _tape_of(device, evidence, out)
+    tape.unlink(missing_ok=True)
+    if tape.parent != out:
+        with contextlib.suppress(OSError):  # it is not there, or holds what we did not put there
+            tape.parent.rmdir()
 
 
 def _tape_of(device: str, evidence: Evidence, out: Path) -> Path:
@@ -137,7 +149,7 @@ def _tape_of(device: str, evidence: Evidence, out: Path) -> Path:
     return out / TAPE_NAME if evidence is Evidence.NATIVE else out / f"{device}.{evidence.value}" / TAPE_NAME
 
 
-def _on_no_device(running: Sequence[Column], compiled: set[str], gpu_tests: Mapping[str, GpuTest]) -> Iterator[str]:
+def _on_no_device(running: Sequence[Column], compiled: set[str], gpu_tests: Mapping[str, JudgedTest]) -> Iterator[str]:
     for test, described in gpu_tests.items():
         cells = [column.cells[test] for column in running if test in column.cells]
         ran = any(cell.outcome is not Outcome.SKIPPED_REQUIREMENT for cell in cells)
@@ -146,12 +158,13 @@ def _on_no_device(running: Sequence[Column], compiled: set[str], gpu_tests: Mapp
 
 
 def _hints(
-    ran: Column, derived: Sequence[Column], gpu_tests: Mapping[str, GpuTest], interpreting: bool, out: Path | None
+    ran: Column, derived: Sequence[Column], gpu_tests: Mapping[str, JudgedTest], interpreting: bool, out: Path | None
 ) -> Iterator[str]:
     skipped = [cell for cell in ran.cells.values() if cell.outcome is Outcome.SKIPPED_REQUIREMENT]
     if ran.device == CPU and skipped:
         how = "mark those that Triton's interpreter can run gpu(interpret=True)"
         how += "" if interpreting else " and set gpu_interpret = true in pytest's ini file"
+        how += "; CUDA C++ that cuda.core.Program compiles is judged too, in a test so marked that does not launch it"
         yield f"{len(skipped):,} of {len(gpu_tests):,} gpu tests launched nothing here, for want of a GPU: {how}"
     own = {column_file_name(column.device, column.evidence, "xml") for column in (ran, *derived)}
     others = sorted(path.name for path in out.glob("*.xml") if path.name not in own) if out is not None else []

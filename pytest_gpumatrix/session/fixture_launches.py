@@ -23,7 +23,7 @@ class _Prepared:
 
 
 class FixtureLaunches:
-    """Keeps what shared fixtures launch, and gives it to every gpu test that uses them."""
+    """Keeps what shared fixtures launch, and gives it to every judged test that uses them."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -32,7 +32,7 @@ class FixtureLaunches:
 
     @contextmanager
     def setting_up(self, fixture: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
-        """Launches in this context are the fixture's: also those of an ordinary test, which may be its first user."""
+        """Launches in this context are the fixture's: also where its first user is not judged."""
         self._request = request
         if fixture.scope == "function":
             yield

@@ -1,4 +1,4 @@
-"""Records the launches of each gpu test, in every process that runs tests."""
+"""Records the launches of the tests that are judged for other devices, in every process that runs tests."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from pytest_gpumatrix.portability.tape.tape import SCHEMA, Header, Tape, TapeWri
 from pytest_gpumatrix.session.columns import Columns
 from pytest_gpumatrix.session.facts import loaded_versions
 from pytest_gpumatrix.session.fixture_launches import FixtureLaunches
-from pytest_gpumatrix.session.gpu_tests import describe_gpu_tests, write_gpu_tests
+from pytest_gpumatrix.session.judged_tests import describe_tests, is_judged, write_judged_tests
 from pytest_gpumatrix.session.machine import runs_tests, worker_id
-from pytest_gpumatrix.session.marked import NEED
 from pytest_gpumatrix.session.matrix import Matrix
 
 _DISTRIBUTIONS = ("gpumatrix", "torch", "triton", "cuda-core")
@@ -69,8 +68,8 @@ class LaunchRecording:
         worker = worker_id(self._config)
         folder = _exchange_folder(self._config, worker)
         if worker is not None:
-            tests = describe_gpu_tests(session.items, self._columns.compiled, self._matrix)
-            write_gpu_tests(tests, folder / f"tests.{worker}.json")
+            tests = describe_tests(session.items, self._columns, self._matrix)
+            write_judged_tests(tests, folder / f"tests.{worker}.json")
         gpu = self._columns.running.gpu
         header = Header(
             schema=SCHEMA,
@@ -90,8 +89,8 @@ class LaunchRecording:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Launches in a gpu test's setup, call and teardown are the test's."""
-        if self._writer is None or item.stash.get(NEED, None) is None:
+        """Launches in a judged test's setup, call and teardown are the test's."""
+        if self._writer is None or not is_judged(item, self._columns):
             return (yield)
         with self._recorder.during(item.nodeid):
             for node in item.listchain():
@@ -113,7 +112,7 @@ class LaunchRecording:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, None, None]:
         """Before its fixtures end: by now a test has asked for all that it uses."""
-        self._fixtures.end_of(item, recorded=item.stash.get(NEED, None) is not None)
+        self._fixtures.end_of(item, recorded=is_judged(item, self._columns))
         return (yield)
 
     def _write(self, line: Launch | Problem) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import MutableMapping
 
@@ -19,13 +20,17 @@ from pytest_gpumatrix.session.machine import machine_of
 from pytest_gpumatrix.session.matrix import matrix_of
 
 LIFELINE = "GPUMATRIX_LIFELINE"  # a pipe that is closed when the run that started this one is gone
+SCRATCH = "GPUMATRIX_SCRATCH"  # a folder of the run that started this one, which removes it however this one ends
 _POSED = pytest.StashKey[gate.Device]()
 _POSING = pytest.StashKey[Posing]()
+_SCRATCH = pytest.StashKey[str]()
 
 
 def start_posing(config: pytest.Config, name: str, environ: MutableMapping[str, str]) -> None:
     """Begin to pose, and stop when the session ends. A device that cannot be posed here is a usage error."""
     end_with_parent(environ)
+    if (scratch := environ.pop(SCRATCH, None)) is not None:  # a run that a test starts has a folder of its own
+        config.stash[_SCRATCH] = scratch
     try:
         device = as_device(_named(config, name))
         gpus = machine_of(config).detection.gpus
@@ -35,14 +40,32 @@ def start_posing(config: pytest.Config, name: str, environ: MutableMapping[str, 
     if reason is not None:
         raise pytest.UsageError(f"gpumatrix: {name} cannot be posed as: {reason}")
     posing = Posing(device.profile)
+    config.add_cleanup(lambda: _end(posing))
     posing.begin()
-    config.add_cleanup(posing.end)
     config.stash[_POSED], config.stash[_POSING] = device, posing
+
+
+def _end(posing: Posing) -> None:
+    """The process ends as well: what a CUDA that a test left broken cannot put back is no failure of the run."""
+    try:
+        posing.end()
+    except RuntimeError as error:
+        print(f"gpumatrix: note: the card is not as it was: {str(error).splitlines()[0]}", file=sys.stderr)
 
 
 def posed_device(config: pytest.Config) -> gate.Device | None:
     """The device that this process poses as."""
     return config.stash.get(_POSED, None)
+
+
+def scratch_of(config: pytest.Config) -> str | None:
+    """Where this process may keep files until it ends, if the run that started it has said so."""
+    return config.stash.get(_SCRATCH, None)
+
+
+def never_ask(config: pytest.Config) -> None:
+    """Nobody is at the keyboard of a run that another one starts: no --pdb, no --trace, whoever has set them."""
+    config.option.usepdb = config.option.trace = False
 
 
 def posing_notes(config: pytest.Config) -> tuple[str, ...]:

@@ -7,6 +7,14 @@ from typing import Any
 from pytest_gpumatrix.render.progress import Progress, of_compilations
 
 
+def begin_line(terminalreporter: Any) -> None:
+    """End the line that the terminal is in; pytest's own ``ensure_newline`` knows nothing of the dots under -q."""
+    terminalreporter.ensure_newline()
+    writer = terminalreporter.config.get_terminal_writer()
+    if writer.width_of_current_line:
+        writer.line()
+
+
 class TerminalProgress:
     """Tells pytest's terminal how many compilations are done. Without a terminal reporter it tells nobody."""
 
@@ -24,17 +32,17 @@ class TerminalProgress:
     def note(self, text: str) -> None:
         """Something to know that is no failure, on a line of its own."""
         if self._reporter is not None:
-            self._reporter.ensure_newline()
+            begin_line(self._reporter)
             self._reporter.write_line(f"gpumatrix: note: {text}")
 
     def close(self) -> None:
         """End the line."""
         if self._progress.shown:
-            self._reporter.ensure_newline()
+            begin_line(self._reporter)
 
     def _show(self, line: str) -> None:
         if not self._begun:
-            self._reporter.ensure_newline()
+            begin_line(self._reporter)
         self._begun = True
         if self._live:
             self._reporter.rewrite(line, erase=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -21,7 +21,7 @@ from pytest_gpumatrix.record.journal import (
 )
 from pytest_gpumatrix.record.outcome import Outcome, Standing
 from pytest_gpumatrix.record.phase import Phase
-from pytest_gpumatrix.session.gpu_tests import GpuTest
+from pytest_gpumatrix.session.judged_tests import JudgedTest
 from pytest_gpumatrix.session.reports import collection_error, phase_of
 from pytest_gpumatrix.triage.printable import printable
 
@@ -36,7 +36,7 @@ class Recording:
         self._interrupt: str | None = None
         self._uncollected: set[str] = set()
         self._last: EndLine | None = None  # what ``close`` writes
-        self.collected = False
+        self.collected: Mapping[str, str | None] = {}  # the tests that the session means to run, with their gpu marks
         self.crashed = 0  # tests whose xdist worker died
         self._add(first)
 
@@ -44,11 +44,11 @@ class Recording:
         """Each test's cell, as far as the session has come."""
         return cells_of(self._lines, evidence=self._evidence)
 
-    def note_collected(self, tests: list[str], gpu_tests: Mapping[str, GpuTest]) -> None:
+    def note_collected(self, tests: Sequence[str], judged: Mapping[str, JudgedTest]) -> None:
         """The tests that the session means to run."""
-        self.collected = True
-        requirements = {printable(test): gpu_tests[test].requirement if test in gpu_tests else None for test in tests}
-        self._add(CollectedLine(tests=requirements))
+        names = [printable(test) for test in tests]
+        self.collected = {name: judged[name].requirement if name in judged else None for name in names}
+        self._add(CollectedLine(tests=dict(self.collected)))
 
     def end(self, session: pytest.Session, exitstatus: int) -> None:
         """The session has ended. After an internal error nothing says that it did: the rest is unknown."""

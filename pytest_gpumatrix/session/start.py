@@ -15,7 +15,7 @@ from pytest_gpumatrix.session.gating import Gate
 from pytest_gpumatrix.session.interpreter import refuse_interpreted_gpu
 from pytest_gpumatrix.session.machine import Machine, machine_of, worker_id
 from pytest_gpumatrix.session.matrix import Matrix, matrix_of
-from pytest_gpumatrix.session.pose import posed_device, running_of
+from pytest_gpumatrix.session.pose import never_ask, posed_device, running_of
 
 _GATE = "gpumatrix-gate"
 _MORE_RESTARTS = "100000"  # xdist gives up after four crashes a worker, and drops the tests that are left
@@ -41,6 +41,8 @@ def start_matrix(config: pytest.Config) -> None:
 
     machine, matrix = _machine_and_matrix(config)
     chosen = _choose(config, machine, matrix)
+    if posed_device(config) is not None:
+        never_ask(config)
     _register_gate(config, matrix)
     config.pluginmanager.register(ReportNotes(), "gpumatrix-notes")
     config.pluginmanager.register(LaunchRecording(config, chosen, matrix), "gpumatrix-launches")
@@ -67,7 +69,7 @@ def _choose(config: pytest.Config, machine: Machine, matrix: Matrix) -> choose.C
             return choose.Columns(running=running_of(config), compiled=(posed,), notes=machine.detection.notes)
         if config.getoption("--gpu-native"):
             return choose.native_column(machine.detection, matrix.devices)
-        emulate = bool(config.getoption("--gpu-devices")) and hasattr(os, "killpg")  # it runs in a group of its own
+        emulate = bool(config.getoption("--gpu-devices")) and hasattr(os, "waitid")  # not on Windows: see ChildProcess
         return choose.choose_columns(machine.detection, matrix.devices, emulate=emulate)
     except InfraError as error:
         pytest.exit(f"gpumatrix: {error}", returncode=error.exit_code)

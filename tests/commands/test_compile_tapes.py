@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from pytest_gpumatrix.cli import main
 from pytest_gpumatrix.portability.tape.launch import CudaLaunch, CudaProgram, Launch, Problem
-from pytest_gpumatrix.portability.tape.tape import SCHEMA, Header, Line
+from pytest_gpumatrix.portability.tape.tape import SCHEMA, End, Header, Line
 from tests.portability.sample_run import recorded
 
 SOURCE = 'extern "C" __global__ void %s(float *x) { %s }'
@@ -42,7 +43,7 @@ def _apart(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch
 
 def tape(path: Path, *lines: Line, **fields: Any) -> str:
     header = Header(schema=SCHEMA, rootdir=str(path.parent), sys_path=())
-    whole = (msgspec.structs.replace(header, **fields), *lines)
+    whole = (msgspec.structs.replace(header, **fields), *lines, End(lines=1 + len(lines)))
     path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in whole))
     return str(path)
 
@@ -69,6 +70,8 @@ def test_a_whole_table(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Non
         "    one specialisation",
         "    in t.py::fp8 and 1 more",
         "",
+        "CUDA C++ is judged by the source on the tape, whatever the files hold now",
+        "a tape has no marks: what a mark skips on a device is judged for it too",
         "2 kernels x 3 devices: 4 fit, 2 fail",
     ]
     assert "Slow is said against the build for 9.0, where it ran." in " ".join(" ".join(lines).split())
@@ -143,7 +146,7 @@ def test_a_tape_that_is_cut_off_is_judged_and_not_green(tmp_path: Path, capfd: p
     path.write_bytes(path.read_bytes() + b'{"record":"laun')
     assert main(["compile", str(path), "--devices", "8.6"]) == 3
     out = " ".join(capfd.readouterr().out.split())
-    assert "is cut off in the middle of a line" in out
+    assert "is cut off: what came after" in out
     assert "1 fit" in out
 
 
@@ -198,6 +201,20 @@ def test_numbers_that_are_none(arguments: list[str], capfd: pytest.CaptureFixtur
     assert f"'{arguments[1]}' is no number of" in capfd.readouterr().err
 
 
+def test_another_file_of_a_run_is_told_for_what_it_is(capfd: pytest.CaptureFixture[str]) -> None:
+    journal = Path(__file__).parents[1] / "data" / "h200" / "base" / "h200.native.jsonl"
+    assert main(["compile", str(journal), "--devices", "8.6"]) == 2
+    assert "not a tape, but a journal: a tape is launches.tape.jsonl" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["compile", "scan", "report"])
+def test_the_help_says_which_exit_code_comes_first(command: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    codes = re.sub(r".*exit codes, the first that holds: ", "", " ".join(capfd.readouterr().out.split()))
+    assert re.findall(r"(?:^|, )([0-3]) ", codes) == ["2", "1", "3", "0"]
+
+
 def test_a_file_that_is_no_tape_leaves_the_output_as_it_was(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "tape").write_bytes(b"\x00\x01")
     (tmp_path / "kernels.json").write_text("before")
@@ -206,11 +223,16 @@ def test_a_file_that_is_no_tape_leaves_the_output_as_it_was(tmp_path: Path, capf
     assert (tmp_path / "kernels.json").read_text() == "before"
 
 
-def test_triton_kernels_of_another_checkout(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_triton_kernels_of_another_checkout(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Recorded by the interpreter; judged in its folder, then as if it came from another machine."""
     pytest.importorskip("triton")
     found = recorded(tmp_path, "launches.aligned", interpret=True)
     path = str(tmp_path / "launches.tape.jsonl")
+    assert main(["compile", path, "--devices", "8.6"]) == 2
+    assert "a tape may come from anybody" in capfd.readouterr().err
+    monkeypatch.chdir(found.header.rootdir)
     assert main(["compile", path, "--devices", "8.6"]) == 0
     assert "kernels.py:" not in capfd.readouterr().out  # where it is matters for what does not fit
     away = msgspec.structs.replace(found.header, rootdir="/nowhere", sys_path=("/nowhere", "/nowhere/else"))

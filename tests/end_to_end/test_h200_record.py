@@ -80,3 +80,16 @@ def test_a_planted_fault(
         part = change["devices"][device]
         assert (part["outcome"], part["evidence"], part["cause"]) == ("failed", evidence, cause)
         assert message in part["message"]
+
+
+def test_the_trainer_passes_while_the_h200_poses_as_an_rtx_3090() -> None:
+    columns = {column.device: column for column in read_results(RECORD / "posing").columns}
+    assert {name: column.evidence.value for name, column in columns.items()} == {
+        "h200": "native",
+        "rtx3090": "emulated",
+    }
+    for column in columns.values():
+        outcomes = [cell.outcome.value for cell in column.cells.values()]
+        assert (outcomes.count("passed"), outcomes.count("skipped-requirement")) == (157, 17)
+    fallbacks = {test for test, cell in columns["rtx3090"].cells.items() if cell.outcome.value == "passed"}
+    assert any("[cross_entropy-cuda-bfloat16-sm_86]" in test for test in fallbacks)  # which an H200 itself skips

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 
 import pytest
 
@@ -206,7 +201,20 @@ def test_last(gpu): ...
 def test_a_process_that_dies_leaves_what_it_had_and_unknown_tests(emulating: Project) -> None:
     result = emulating.tests(DYING).recorded(DEVICES)
     assert result.ret == 1
-    assert emulating.outcomes("rtx-3090") == {"test_first": "passed", "test_dies": "crashed", "test_last": "unknown"}
+    result.stdout.fnmatch_lines(
+        [
+            "gpumatrix: note: rtx-3090: the run for it ended with exit code 7",
+            "*rtx-3090 *1 crashed (emulated) * 3 unknown",
+            "*no result came: 3 (test_it.py::test_first on rtx-3090)*",
+        ]
+    )
+    cells = emulating.cells("rtx-3090")
+    assert {name: cell.outcome.value for name, cell in cells.items()} == {
+        "test_first": "unknown",  # its launches were not judged
+        "test_dies": "crashed",
+        "test_last": "unknown",
+    }
+    assert cells["test_first"].message == "the run ended before its launches were judged"
     assert emulating.outcomes("h200") == dict.fromkeys(("test_first", "test_dies", "test_last"), "passed")
 
 
@@ -231,85 +239,88 @@ def pytest_sessionfinish(session):
     assert "unknown" in emulating.outcomes("rtx-3090").values()
 
 
-def test_files_that_the_run_itself_writes_are_not_written_over(emulating: Project) -> None:
-    only = "import pytest\n@pytest.mark.gpu\ndef test_it(gpu):\n    assert gpu.evidence.value == 'native'\n"
-    emulating.tests(only).recorded(DEVICES, "--junitxml=junit.xml", "--basetemp=base", "-p", "cacheprovider")
-    assert 'failures="0"' in (emulating.path / "junit.xml").read_text()
+@pytest.mark.parametrize(
+    ("end", "how"),
+    [
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "SIGSEGV"),
+        ("os._exit(3)", "exit code 3"),
+        ("os._exit(1)", "exit code 1, and no test is to blame"),
+        ("os._exit(0)", None),
+    ],
+)
+def test_an_end_of_the_process_after_its_results_counts(emulating: Project, end: str, how: str | None) -> None:
+    conftest = f"""
+import os, signal
+def pytest_unconfigure(config):
+    if config.getoption("--gpu-pose"):
+        {end}
+"""
+    (emulating.path / "conftest.py").write_text(conftest)
+    assert emulating.tests(SOUND).recorded(DEVICES).ret == (0 if how is None else 1)
+    session = {name: cell for name, cell in emulating.cells("rtx-3090").items() if not name}
+    expected = {"": ("unknown", f"the run for it ended with {how}")} if how is not None else {}
+    assert {name: (cell.outcome.value, cell.message) for name, cell in session.items()} == expected
+    told = {change["test"]: change["change"] for change in emulating.report("out")[1]["changes"]}
+    assert told == ({"pytest": "unknown"} if how is not None else {})
 
 
-def test_the_tests_that_failed_last_are_the_same_ones(emulating: Project) -> None:
-    emulating.tests("import pytest, os\ndef test_a():\n    assert os.path.exists('mended')\ndef test_b(): ...\n")
-    arguments = ("-p", "no:hypothesispytest", "--gpu-matrix", "--gpu-matrix-out=out", DEVICES)
-    emulating.pytester.runpytest_subprocess(*arguments)
-    (emulating.path / "mended").touch()
-    result = emulating.pytester.runpytest_subprocess(*arguments, "--lf")
-    result.assert_outcomes(passed=1)
-    assert emulating.outcomes("rtx-3090") == {"test_a": "passed"}
+COLLECTING = """
+import os
+import pytest
+
+def test_everywhere(): ...
+
+if os.environ.get("CUDA_VISIBLE_DEVICES"):  # set for the process that poses
+    def test_there(): ...
+else:
+    @pytest.mark.gpu
+    def test_here(gpu): ...
+
+    @pytest.mark.parametrize("n", range(3))
+    def test_here_too(n): ...
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
+def test_what_the_process_did_not_collect_has_not_run(emulating: Project, workers: tuple[str, ...]) -> None:
+    result = emulating.tests(COLLECTING).recorded(DEVICES, *workers)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        ["gpumatrix: note: 1 tests were collected for rtx-3090 alone (test_it.py::test_there)", "1 more alike on*"]
+    )
+    cells = emulating.cells("rtx-3090")
+    assert {name: cell.outcome.value for name, cell in cells.items()} == {
+        "test_everywhere": "passed",
+        "test_there": "passed",
+        "test_here": "not-run",
+        **{f"test_here_too[{n}]": "not-run" for n in range(3)},
+    }
+    assert (cells["test_here"].message, cells["test_here"].requirement) == ("not collected while posing", "gpu()")
+
+
+def test_a_file_that_skips_itself_while_posing_has_not_run(emulating: Project) -> None:
+    source = "import sys, pytest\nif any('--gpu-pose' in argument for argument in sys.argv):\n"
+    source += "    pytest.skip('another card', allow_module_level=True)\ndef test_it(): ...\n"
+    result = emulating.tests(source).recorded(DEVICES)
+    assert result.ret == 0, result.stdout.str()
+    assert emulating.outcomes("rtx-3090") == {"test_it": "not-run"}
+
+
+def test_the_dots_of_a_quiet_run_end_before_the_next_begins(emulating: Project) -> None:
+    result = emulating.tests(SOUND).run("--gpu-matrix", DEVICES, "-q")
+    assert "gpumatrix: the tests again, with NVIDIA H200 posing as rtx-3090 (RTX 3090)" in result.outlines
+
+
+def test_the_process_says_what_its_launches_are_held_against(emulating: Project) -> None:
+    result = emulating.tests(SOUND).run("--gpu-matrix", DEVICES)
+    result.stdout.fnmatch_lines(["rtx-3090 | gpumatrix: each launch is held against rtx-3090 (RTX 3090)"])
+    result.stdout.no_fnmatch_line("rtx-3090 | gpumatrix: compiled for*")
 
 
 def test_a_run_that_ended_early_emulates_nothing_and_says_so(emulating: Project) -> None:
     result = emulating.tests("def test_it():\n    raise KeyboardInterrupt\n").recorded(DEVICES)
     assert result.ret == 2
     result.stdout.fnmatch_lines(["gpumatrix: note: this run ended early, so rtx-3090 (RTX 3090) is not emulated"])
-
-
-WAITING = """
-import os, pytest, time
-
-@pytest.mark.gpu
-def test_first(gpu): ...
-
-@pytest.mark.gpu
-def test_waits(gpu):
-    if gpu.evidence.value == "emulated":
-        with open("waiting", "w") as file:
-            file.write(str(os.getpid()))
-        time.sleep(600)
-"""
-
-
-def _waiting(project: Project) -> tuple[subprocess.Popen[str], int]:
-    """A run whose emulated part is in the middle of a test, and that part's process."""
-    project.tests(WAITING)
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
-    run = subprocess.Popen(
-        [*command, "--gpu-matrix", "--gpu-matrix-out=out", DEVICES],
-        cwd=project.path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    marker = project.path / "waiting"
-    while not (marker.exists() and marker.read_text()):
-        assert run.poll() is None
-        time.sleep(0.05)
-    return run, int(marker.read_text())
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def test_an_interrupt_ends_the_process_and_what_it_had_is_kept(emulating: Project) -> None:
-    run, process = _waiting(emulating)
-    run.send_signal(signal.SIGINT)
-    output, _ = run.communicate(timeout=60)
-    assert run.returncode == 2, output
-    assert not _is_alive(process)
-    assert emulating.outcomes("rtx-3090") == {"test_first": "passed", "test_waits": "unknown"}
-
-
-def test_it_does_not_outlive_the_run_that_started_it(emulating: Project) -> None:
-    run, process = _waiting(emulating)
-    run.kill()
-    run.communicate(timeout=60)
-    while _is_alive(process):
-        time.sleep(0.05)
-    assert emulating.outcomes("rtx-3090")["test_waits"] == "crashed"
 
 
 @pytest.mark.parametrize(

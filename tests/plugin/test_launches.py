@@ -124,6 +124,13 @@ def test_a_budget_of_nothing_leaves_nothing_green(launching: Project, monkeypatc
     assert "budget" in launching.cells("rtx3090")["test_scale"].message
 
 
+def test_the_dots_of_a_quiet_run_end_before_the_progress_begins(launching: Project) -> None:
+    conftest = "from pytest_gpumatrix.render import progress\nprogress._QUIET_SECONDS = 0.0\n"
+    (launching.path / "conftest.py").write_text(conftest)
+    result = launching.run("--gpu-matrix", "-q", "-k", "test_scale")
+    assert any(line.startswith("gpumatrix: 2 of 2 compilations are done") for line in result.outlines)
+
+
 def test_a_wrong_budget_is_a_usage_error(launching: Project) -> None:
     assert launching.run("--gpu-matrix", "-o", "gpu_compile_budget=soon").ret == 4
 

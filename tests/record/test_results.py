@@ -9,9 +9,10 @@ import pytest
 from pytest_gpumatrix.errors import GpuMatrixError
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.column import Column, SessionFacts
-from pytest_gpumatrix.record.journal import CollectedLine, JournalWriter, SessionLine, StartLine
+from pytest_gpumatrix.record.journal import CollectedLine, EndLine, JournalWriter, PhaseLine, SessionLine, StartLine
 from pytest_gpumatrix.record.junit_write import write_junit
-from pytest_gpumatrix.record.outcome import Evidence, Outcome
+from pytest_gpumatrix.record.outcome import Evidence, Outcome, Standing
+from pytest_gpumatrix.record.phase import Phase
 from pytest_gpumatrix.record.results import read_results
 
 
@@ -70,6 +71,47 @@ def test_the_journal_speaks_where_the_run_did_not_end(tmp_path: Path) -> None:
     write(tmp_path, "h100", Evidence.NATIVE, a=Outcome.PASSED, b=Outcome.PASSED)
     (column,) = read_results(tmp_path).columns
     assert column.cells["t.py::a"].outcome is Outcome.CRASHED
+
+
+RAN = {"a": Outcome.PASSED, "b": Outcome.XPASSED, "c": Outcome.FAILED, "d": Outcome.XFAILED, "e": Outcome.SKIPPED}
+
+
+def journal(folder: Path, evidence: Evidence, *, ended: bool) -> None:
+    writer = JournalWriter(folder / f"h100.{evidence.value}.jsonl")
+    writer.write(SessionLine(device="h100", evidence=evidence, facts=SessionFacts()))
+    writer.write(CollectedLine(tests=dict.fromkeys(RAN)))
+    for test, outcome in RAN.items():
+        writer.write(PhaseLine(phase=Phase(test=test, when="call", outcome=outcome, strict=True, message="why")))
+    if ended:
+        writer.write(EndLine())
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    ("ended", "why"),
+    [
+        (False, "the run ended before its launches were judged"),
+        (True, "its launches are judged in its JUnit file, which is missing"),
+    ],
+)
+def test_a_pass_of_an_emulated_journal_alone_is_not_known(tmp_path: Path, ended: bool, why: str) -> None:
+    journal(tmp_path, Evidence.EMULATED, ended=ended)
+    (column,) = read_results(tmp_path).columns
+    cells = {test: column.cells[test] for test in RAN}
+    assert {test: cell.outcome for test, cell in cells.items()} == {
+        **RAN,
+        "a": Outcome.UNKNOWN,
+        "b": Outcome.UNKNOWN,
+    }
+    assert {cells[test].message for test in "ab"} == {why}
+    assert cells["b"].standing is Standing.UNKNOWN
+    assert cells["c"].message == "why"
+
+
+def test_a_pass_of_a_native_journal_is_one(tmp_path: Path) -> None:
+    journal(tmp_path, Evidence.NATIVE, ended=False)
+    (column,) = read_results(tmp_path).columns
+    assert {test: column.cells[test].outcome for test in RAN} == RAN
 
 
 def test_shards_of_one_device_merge_and_lose_nothing_bad(tmp_path: Path) -> None:

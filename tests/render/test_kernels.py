@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pytest_gpumatrix.hardware import catalogue
@@ -115,9 +115,35 @@ matmul  kernels.py:7
     1 of 3: fp16 BLOCK=64
     in t.py::a
 
+a tape has no marks: what a mark skips on a device is judged for it too
 4 kernels x 3 devices: 8 fit, 2 fit and are slow, 2 fail
 """
     )
+
+
+@pytest.mark.parametrize(
+    ("judgement", "kind", "marks", "source"),
+    [
+        (fails("why"), "triton", True, False),
+        (slow("why"), "cuda", False, True),
+        (Judgement(fit=Fit.UNKNOWN, reason="why"), "triton", False, False),
+    ],
+)
+def test_what_could_be_taken_for_more_than_it_is_is_said(
+    judgement: Judgement, kind: str, marks: bool, source: bool
+) -> None:
+    text = render_kernels(findings(row(judgement, FITS, FITS, kind=kind)), COMPILERS)
+    assert ("a tape has no marks: what a mark skips on a device is judged for it too" in text) is marks
+    assert ("CUDA C++ is judged by the source on the tape" in text) is source
+
+
+def test_what_is_slow_is_told_at_the_worst_of_each_device() -> None:
+    def spilling(count: str) -> Judgement:
+        return slow(f"spills {count} B per thread (the build for 9.0: 0 B)")
+
+    rows = [row(spilling("188"), spilling("32,368"), FITS), row(spilling("64"), spilling("8"), FITS)]
+    text = render_kernels(findings(*rows), COMPILERS, width=120)
+    assert "  rtx-4090: at worst spills 32,368 B per thread (the build for 9.0: 0 B); rtx-3090: 188 B\n" in text
 
 
 def test_colour_and_ascii() -> None:
@@ -183,7 +209,7 @@ def test_what_is_cut_off_or_was_not_recorded_is_said() -> None:
     text = render_kernels(
         Findings(tapes=found.tapes, devices=found.devices, rows=found.rows, problems=problems), COMPILERS
     )
-    assert "out/tape is cut off in the middle of a line: what came after it is not known" in text
+    assert "out/tape is cut off: what came after its last line is not known" in text
     assert text.count("not recorded: t") == 5
     assert "... and 3 more that could not be recorded" in text
 
@@ -197,6 +223,8 @@ def test_many_kernels_are_bounded_and_counted() -> None:
     assert len(json.loads("".join(render_kernels_json(findings(*rows), COMPILERS)))["kernels"]) == 500
 
 
+@example(names=["\r"], reason="", values={}, columns=40)
+@example(names=["\n\u2028k"], reason="", values={}, columns=40)
 @settings(max_examples=50, deadline=None)
 @given(
     st.lists(st.text(max_size=100), min_size=1, max_size=3),

@@ -140,7 +140,8 @@ def test_what_is_slow_is_marked_and_told() -> None:
     text = render_markdown(verdict(plan("h100", "rtx3090", "l40s"), head))
     assert "| `a` | ✓ | ⚙↓ | ⚙↓ |" in text
     assert "✓ passed, ⚙ compiled, ↓ slow there, · not run" in text
-    assert "### Slow\n\n- ``scale`\N{DIVIDES}: spills 8 B`` on `rtx3090` (tests: 1), `l40s` (tests: 1)\n" in text
+    told = "- ``scale`\N{DIVIDES}: spills 8 B`` on `rtx3090` (tests: 1), `l40s` (tests: 1), in `a`\n"
+    assert f"### Slow\n\n{told}" in text
     neutral(text)
 
 
@@ -153,3 +154,9 @@ def test_it_stays_within_its_size_and_says_what_it_cut(largest: int) -> None:
     cut = re.search(r"Cut to fit [\d,]+ bytes: .*?([\d,]+) of 3,000 red lines", text)
     assert cut
     assert int(cut[1].replace(",", "")) + text.count("- **failing**") == 3000
+
+
+def test_alike_is_not_said_of_a_device_without_a_cell() -> None:
+    head = run({"h100": {"a": "passed", "b": "passed", "c": "failed"}, "rtx3090": {"a": "passed"}})
+    text = render_markdown(verdict(plan("h100", "rtx3090"), head))
+    assert "; 1 are alike on every device. 1 are alike where they have a result: some device has none.\n" in text

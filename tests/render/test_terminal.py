@@ -143,7 +143,10 @@ def test_what_is_slow_is_marked_and_told_with_its_devices_and_tests() -> None:
     text = render_matrix(verdict(plan("h100", "rtx3090", "l40s"), head))
     rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if re.match(r"[ab] ", line)}
     assert rows == {"a": ["✓", "⚙↓", "⚙↓"], "b": ["✓", "⚙↓", "⚙"]}
-    assert text.endswith(f"\nSlow:\n{spills}\n  on rtx3090 (2 tests), l40s (1 test)\n{swaps}\n  on rtx3090 (1 test)\n")
+    assert text.endswith(
+        f"\nSlow:\n{spills}\n  on rtx3090 (2 tests), l40s (1 test)\n  in a and 1 more\n"
+        f"{swaps}\n  on rtx3090 (1 test)\n  in a\n"
+    )
 
 
 def test_slow_launches_are_bounded_and_counted() -> None:
@@ -206,6 +209,22 @@ def test_a_long_message_is_three_lines_at_most() -> None:
     assert lines[first + 1].startswith("    101,376 B word")
     assert lines[first + 2].endswith(" …")
     assert lines[first + 3] == "  pytest --gpu-matrix --gpu-devices=h100 a"
+
+
+def test_alike_on_every_device_is_said_of_tests_with_a_cell_on_each() -> None:
+    outcomes = {"differs": "failed", "both": "passed", "ordinary": "passed", "another": "passed"}
+    head = run(
+        {
+            "h100": outcomes,
+            "rtx3090:compiled": {"differs": "compiled", "both": "compiled"},
+            "cpu": {"ordinary": "passed"},  # no device of the matrix
+        }
+    )
+    text = render_matrix(verdict(BOTH, head))
+    assert "\n1 more alike on every device\n2 more alike where they have a result: some device has none\n" in text
+    alone = render_matrix(verdict(plan("h100"), run({"h100": outcomes})))
+    assert "\n3 more alike on every device\n" in alone
+    assert "some device has none" not in alone
 
 
 def test_a_test_that_fails_everywhere_as_expected_is_not_worth_a_line() -> None:

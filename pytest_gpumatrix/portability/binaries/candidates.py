@@ -8,11 +8,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_gpumatrix.portability.binaries.sections import carries_cuda_code, is_windows_library
+from pytest_gpumatrix.errors import GpuMatrixError
+from pytest_gpumatrix.portability.binaries.sections import (
+    carries_cuda_code,
+    is_windows_library,
+    mentions_fat_binaries,
+)
 
 _WITH_SECTIONS = (".so", ".pyd", ".dll", ".o")
 _WINDOWS = (".pyd", ".dll")
 _CODE = (".cubin", ".fatbin", ".ptx")  # the file is CUDA code
+_ARCHIVES = (".whl", ".zip", ".egg", ".tar", ".tgz", ".conda")
+_STATIC = ".a"
 _NOT_ENTERED = frozenset({"__pycache__", ".git"})
 
 
@@ -24,25 +31,26 @@ class NotRead:
     reason: str
 
 
-def find_candidates(root: Path) -> Iterator[Path | NotRead]:
-    """The files under a folder that carry CUDA code, in order; or the file itself that is given.
+def find_candidates(root: Path) -> Iterator[Path | NotRead | None]:
+    """The files under a folder that carry CUDA code, in order, and None for each other; or the file that is given.
 
     Each file once, whatever it is called. Links to folders are not followed: one that leads out of ``root`` is a
-    NotRead. So is whatever could not be opened, is cut off, or is no file at all though it is called like one.
+    NotRead. So is whatever could not be opened, is cut off, is an archive, or is no file at all though it is called
+    like one. GpuMatrixError for a file that is given and carries no CUDA code.
     """
     seen: set[tuple[int, int]] = set()
     if root.is_dir():
         for path in _files(root, Path(os.path.realpath(root))):
-            found = path if isinstance(path, NotRead) else _candidate(path, seen)
-            if found is not None:
-                yield found
-    else:
-        found = _candidate(root, seen)
-        yield found or NotRead(path=root, reason="it carries no CUDA code")
+            yield _candidate(path, seen) if isinstance(path, Path) else path
+        return
+    found = _candidate(root, seen)
+    if found is None:
+        raise GpuMatrixError(f"{root} carries no CUDA code: name a library, a cubin, a fatbin, PTX, or a folder")
+    yield found
 
 
-def _files(folder: Path, root: Path) -> Iterator[Path | NotRead]:
-    """Depth first, without recursion: a folder may be as deep as the file system lets it."""
+def _files(folder: Path, root: Path) -> Iterator[Path | NotRead | None]:
+    """None for what is no candidate. Depth first, without recursion: a folder may be as deep as it can be."""
     left = [folder]
     while left:
         current = left.pop()
@@ -61,8 +69,8 @@ def _files(folder: Path, root: Path) -> Iterator[Path | NotRead]:
             elif _is_link_to_a_folder(entry):
                 if not Path(os.path.realpath(path)).is_relative_to(root):
                     yield NotRead(path=path, reason="a link to a folder elsewhere: scan that folder too")
-            elif _may_carry_code(entry):
-                yield path
+            else:
+                yield path if _may_carry_code(entry) else None
         left += reversed(inside)
 
 
@@ -76,7 +84,7 @@ def _is_link_to_a_folder(entry: os.DirEntry[str]) -> bool:
 def _may_carry_code(entry: os.DirEntry[str]) -> bool:
     """By its name, or by its being executable."""
     name = entry.name.lower()
-    if name.endswith((*_WITH_SECTIONS, *_CODE)) or ".so." in name:
+    if _is_named_as_code(name) or _is_archive(name) or name.endswith(_STATIC):
         return True
     try:
         return "." not in name and bool(entry.stat().st_mode & 0o111)
@@ -96,7 +104,12 @@ def _candidate(path: Path, seen: set[tuple[int, int]]) -> Path | NotRead | None:
             return NotRead(path=path, reason="it is no regular file") if _is_named_as_code(name) else None
         if name.endswith(_CODE):
             return path
+        if _is_archive(name):
+            return NotRead(path=path, reason="an archive: unpack it, and scan what was in it")
         with path.open("rb") as file:
+            if name.endswith(_STATIC):
+                reason = "a static library with CUDA code: unpack it by `ar x`, or scan what it is linked into"
+                return NotRead(path=path, reason=reason) if mentions_fat_binaries(file) else None
             if not carries_cuda_code(file):
                 return None
             file.seek(0)
@@ -111,6 +124,10 @@ def _candidate(path: Path, seen: set[tuple[int, int]]) -> Path | NotRead | None:
 
 def _is_named_as_code(name: str) -> bool:
     return name.endswith((*_WITH_SECTIONS, *_CODE)) or ".so." in name
+
+
+def _is_archive(name: str) -> bool:
+    return name.endswith(_ARCHIVES) or ".tar." in name
 
 
 def _why(error: OSError) -> str:

@@ -23,7 +23,8 @@ _TOOL = "cuobjdump"
 # "ELF file    1: library.1.sm_90a.cubin", "PTX file    1: library.1.sm_90.ptx"
 _LISTED = re.compile(r"^(?:ELF|PTX) file +\d+: .*\.(sm_\w+)\.(cubin|ptx)$", re.MULTILINE)
 _NOTHING = "does not contain device code"
-_SECONDS, _BYTES_PER_SECOND = 60.0, 2e6  # it lists some 90 MB in a second; a loaded machine takes longer
+# It lists some 90 MB in a second; a loaded machine takes longer.
+_SECONDS, _BYTES_PER_SECOND, _MOST_SECONDS = 60.0, 2e6, 600.0
 _TARGET = re.compile(rb"^\s*\.target\s+sm_(\d+[af]?)\b", re.MULTILINE)  # PTX ISA, "PTX Module Directives: .target"
 _LONGEST_PREAMBLE = 2**20
 
@@ -61,7 +62,7 @@ class Cuobjdump:
         with tempfile.TemporaryDirectory(prefix="gpumatrix-") as folder:
             link = Path(folder) / "file"  # its own name would be part of what is listed, and may hold anything
             link.symlink_to(file.resolve())
-            text = self._run(link, _SECONDS + file.stat().st_size / _BYTES_PER_SECOND)
+            text = self._run(link, seconds_for(file.stat().st_size))
         found = Counter((arch, kind) for arch, kind in _LISTED.findall(text))
         if not found:
             raise CannotListError(
@@ -88,6 +89,11 @@ class Cuobjdump:
         last = next((line for line in (*done.stderr.splitlines()[::-1], *done.stdout.splitlines()[::-1]) if line), b"")
         said = last[:300].decode(errors="replace").replace(f" in '{link}'", "") or "it says nothing"
         raise CannotListError(f"cuobjdump ends with {done.returncode}: {said}")
+
+
+def seconds_for(size: int) -> float:
+    """How long cuobjdump may take for a file of so many bytes."""
+    return min(_SECONDS + size / _BYTES_PER_SECOND, _MOST_SECONDS)
 
 
 def list_ptx(file: Path) -> Mapping[Binary, int]:

@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from pytest_gpumatrix.hardware.binary import Binary
 from pytest_gpumatrix.portability.binaries.architecture import binary_of
+from pytest_gpumatrix.portability.binaries.read_exactly import read_exactly
 
 _MAGIC, _VERSION, _PIECE_VERSION = 0xBA55ED50, 1, 0x0101
 _HEADER = struct.Struct("<IHHQ")  # magic, version, size of this header, size of the pieces
@@ -44,30 +45,19 @@ def _pieces(file: BinaryIO, offset: int, size: int) -> Iterator[tuple[int, int, 
     """Kind, architecture and flags of each."""
     end, padding = offset + size, 0
     while offset < end:
-        content = _read(file, offset, min(_HEADER.size, end - offset))
+        content = read_exactly(file, offset, min(_HEADER.size, end - offset))
         if not any(content) and padding < _MOST_PADDING:  # they begin on multiples of 8
             offset, padding = offset + 8, padding + 8
             continue
-        magic, version, header, length = _HEADER.unpack(_read(file, offset, _HEADER.size))
+        magic, version, header, length = _HEADER.unpack(read_exactly(file, offset, _HEADER.size))
         if (magic, version, header) != (_MAGIC, _VERSION, _HEADER.size):
             raise ValueError("a fat binary of an unknown form")
         at, offset, padding = offset + header, offset + header + length, 0
         if offset > end:
             raise ValueError("it is cut off")
         while at < offset:
-            kind, version, header, length, arch, flags = _PIECE.unpack(_read(file, at, _PIECE.size))
+            kind, version, header, length, arch, flags = _PIECE.unpack(read_exactly(file, at, _PIECE.size))
             if version != _PIECE_VERSION or header < _PIECE.size:
                 raise ValueError("a piece of code of an unknown form")
             yield kind, arch, flags
             at += header + length
-
-
-def _read(file: BinaryIO, offset: int, size: int) -> bytes:
-    try:
-        file.seek(offset)
-    except (OSError, OverflowError) as error:  # past what a file may be
-        raise ValueError("it is cut off, or its headers are absurd") from error
-    content = file.read(size)
-    if len(content) < size:
-        raise ValueError("it is cut off")
-    return content

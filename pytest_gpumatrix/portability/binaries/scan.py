@@ -23,7 +23,7 @@ def scan_binaries(
     """List what each file carries, ``jobs`` files at a time. ``progress`` is told how many of all are done.
 
     Nothing of the environment is run or imported. What cannot be read is named in ``not_read``. GpuMatrixError where
-    cuobjdump is needed and there is none.
+    cuobjdump is needed and there is none, or the one file that is looked at carries no CUDA code.
     """
     found = [item for root in environment.roots for item in find_candidates(root)]
     files = [item for item in found if isinstance(item, Path)]
@@ -39,6 +39,7 @@ def scan_binaries(
         devices=devices,
         carried=_by_origin(libraries, origins),
         not_read=not_read,
+        files=len(found),
     )
 
 

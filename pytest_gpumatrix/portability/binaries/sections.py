@@ -7,6 +7,8 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from pytest_gpumatrix.portability.binaries.read_exactly import read_exactly
+
 # Where nvcc puts the fat binaries: those that the runtime loads, and those of separate compilation, for the linker.
 # Source: CUDA Binary Utilities, "cuobjdump"; the names are those that `readelf -S` shows of nvcc's objects.
 _ELF_SECTIONS = (b".nv_fatbin", b"__nv_relfatbin")
@@ -15,6 +17,7 @@ _ELF, _PE = b"\x7fELF", b"MZ"
 _CUBIN_MACHINE = 190  # EM_CUDA: the file itself is machine code. Source: the ELF registry of machines
 # Of what is not absurd; the largest libraries have some dozens of sections.
 _MOST_SECTIONS, _LONGEST_NAMES = 70_000, 16 * 2**20
+_PIECE = 2**20
 
 
 def carries_cuda_code(file: BinaryIO) -> bool:
@@ -29,6 +32,17 @@ def carries_cuda_code(file: BinaryIO) -> bool:
         return head.startswith(_PE) and any(name in _PE_SECTIONS for name in _pe_sections(file, head))
     except struct.error as error:
         raise ValueError("it is cut off") from error
+
+
+def mentions_fat_binaries(file: BinaryIO) -> bool:
+    """Whether the names of their sections are anywhere in a file: for a static library, whose members are not read."""
+    overlap = max(map(len, _ELF_SECTIONS)) - 1
+    before = b""
+    while piece := file.read(_PIECE):
+        if any(name in before + piece for name in _ELF_SECTIONS):
+            return True
+        before = piece[-overlap:]
+    return False
 
 
 def fat_binary_of(file: BinaryIO) -> tuple[int, int]:
@@ -66,15 +80,15 @@ def _elf_sections(file: BinaryIO, head: bytes) -> Iterator[tuple[bytes, int, int
     size, count, names_index = struct.unpack_from("<HHH", head, 0x3A)
     if table == 0:
         raise ValueError("it has no table of sections, which may have been stripped")
-    first = struct.unpack("<IIQQQQII", _read(file, table, 48))
+    first = struct.unpack("<IIQQQQII", read_exactly(file, table, 48))
     count, names_index = count or first[5], first[6] if names_index == 0xFFFF else names_index
     if size != 64 or count > _MOST_SECTIONS or names_index >= count:
         raise ValueError(f"its table of sections is absurd: {count:,} sections of {size} bytes")
-    headers = _read(file, table, 64 * count)
+    headers = read_exactly(file, table, 64 * count)
     offset, length = struct.unpack_from("<QQ", headers, 64 * names_index + 24)
     if length > _LONGEST_NAMES:
         raise ValueError(f"the names of its sections are absurd: {length:,} bytes")
-    names = _read(file, offset, length)
+    names = read_exactly(file, offset, length)
     for number in range(count):
         start, at, extent = struct.unpack_from("<I20xQQ", headers, 64 * number)
         yield names[start : start + 64].partition(b"\0")[0], at, extent
@@ -83,21 +97,9 @@ def _elf_sections(file: BinaryIO, head: bytes) -> Iterator[tuple[bytes, int, int
 def _pe_sections(file: BinaryIO, head: bytes) -> Iterator[bytes]:
     """The same of Windows' format. Source: PE Format, "COFF File Header" and "Section Table"."""
     [at] = struct.unpack_from("<I", head, 0x3C)
-    signature, count, optional = struct.unpack("<4s2xH12xH2x", _read(file, at, 24))
+    signature, count, optional = struct.unpack("<4s2xH12xH2x", read_exactly(file, at, 24))
     if signature != b"PE\0\0":
         return  # a program of MS-DOS
-    headers = _read(file, at + 24 + optional, 40 * count)
+    headers = read_exactly(file, at + 24 + optional, 40 * count)
     for number in range(count):
         yield headers[40 * number : 40 * number + 8].rstrip(b"\0")
-
-
-def _read(file: BinaryIO, offset: int, size: int) -> bytes:
-    """Exactly so many bytes; ValueError if the file has not as many."""
-    try:
-        file.seek(offset)
-    except (OSError, OverflowError) as error:  # past what a file may be
-        raise ValueError("it is cut off, or its tables are absurd") from error
-    content = file.read(size)
-    if len(content) < size:
-        raise ValueError("it is cut off")
-    return content

@@ -73,6 +73,7 @@ class Coverage:
     devices: Mapping[str, Profile]
     carried: Sequence[Carried]
     not_read: Sequence[NotRead]
+    files: int  # that were seen, with CUDA code or without
 
     @property
     def left_out(self) -> tuple[str, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import importlib.util
+import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,9 +18,15 @@ from pytest_gpumatrix.portability.compiling.machine_code import disassemblers
 from pytest_gpumatrix.portability.tape.launch import CudaProgram
 from pytest_gpumatrix.record.atomic import write_atomically
 
-FORMAT = 4  # raised when the meaning of Compiled, or of a job's key, or how a job is compiled changes
+FORMAT = 5  # raised when the meaning of Compiled, or of a job's key, or how a job is compiled changes
 _LASTING = frozenset({Status.COMPILED, Status.REFUSED})  # the others may go better next time
-_COMPILERS = ("triton", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12", "nvidia-nvjitlink")
+_COMPILERS = (
+    "triton",
+    "cuda-core",
+    "cuda-bindings",
+    "cuda-toolkit",
+    *(f"nvidia-{part}{cuda}" for part in ("cuda-nvrtc", "nvjitlink") for cuda in ("", "-cu12", "-cu13")),
+)
 # Variables that Triton's compiler reads (triton/knobs.py, and getCacheInvalidatingEnvVars in its C++ sources).
 _COMPILER_VARIABLES = (
     "TRITON_",
@@ -31,6 +39,10 @@ _COMPILER_VARIABLES = (
     "NVRTC_",
     "CUDA_CORE_",
 )
+_WHERE_CUDA_IS = ("CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH")  # NVRTC and libdevice may be found there
+# Reads another file, once lines that go on are joined: a directive may be spelled with digraphs and spaces.
+_READS_A_FILE = re.compile(r"(#|%:|\?\?=)(\s|/\*.*?\*/)*(include|embed|import)|__has_(include|embed)", re.DOTALL)
+_GOES_ON = re.compile(r"(\\|\?\?/)[ \t]*\r?\n")
 _NO_MATTER = frozenset({"TRITON_CACHE_DIR", "TRITON_HOME"})
 
 
@@ -68,12 +80,21 @@ class CompileCache:
 def compiler_version(environ: Mapping[str, str]) -> str:
     """What decides, beside the job, what a compiler makes of it; found without importing a compiler."""
     settings = sorted(
-        f"{name}={value}"
+        f"{name}={value} {_state_of(value)}"
         for name, value in environ.items()
-        if name.startswith(_COMPILER_VARIABLES) and name not in _NO_MATTER
+        if name in _WHERE_CUDA_IS or (name.startswith(_COMPILER_VARIABLES) and name not in _NO_MATTER)
     )
     parts = [str(FORMAT), sys.version, *_installed(), *_triton_build(), *_disassemblers(), *settings]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()
+
+
+def _state_of(value: str) -> str:
+    """The state of the file that a setting names, as ``TRITON_PTXAS_PATH`` does; empty where it names none."""
+    try:
+        stat = os.stat(value)  # noqa: PTH116 - it may be no path at all
+    except (OSError, ValueError):
+        return ""
+    return f"{stat.st_size} {stat.st_mtime_ns}"
 
 
 def _installed() -> Iterator[str]:
@@ -104,5 +125,6 @@ def _is_told_by_its_key(job: Job) -> bool:
     """Whether nothing else decides: no header that a CUDA program includes, no value that a kernel reads."""
     kernel = job.kernel
     if isinstance(kernel, CudaProgram):
-        return "#include" not in kernel.source and "pre_include" not in kernel.options
+        text = _GOES_ON.sub("", kernel.source)
+        return _READS_A_FILE.search(text) is None and "pre_include" not in kernel.options
     return kernel.lasting

@@ -5,12 +5,17 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import io
+import os
 import re
+import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from pytest_gpumatrix.hardware.binary import Binary
 from pytest_gpumatrix.portability.compiling.compile_job import Compiled, Status
+from pytest_gpumatrix.portability.compiling.cuda_includes import Includes
+from pytest_gpumatrix.portability.compiling.cuda_options import RefusedOptionError, taken_options, texts
 from pytest_gpumatrix.portability.compiling.read_figures import read_figures
 from pytest_gpumatrix.portability.compiling.refusals import fault_of_this_machine
 from pytest_gpumatrix.portability.tape.launch import CudaProgram
@@ -22,14 +27,22 @@ _Code = tuple[Any, str, "str | None"]  # machine code, the assembler's report, a
 _REFUSES = ("NVRTC_ERROR_COMPILATION", "ERROR_PTX_COMPILE", "NVVM_ERROR_COMPILATION")  # others: of how it was asked
 
 
-def compile_cuda(program: CudaProgram, arch: str, started: Callable[[], None]) -> Compiled:
+def compile_cuda(program: CudaProgram, arch: str, rootdir: Path, started: Callable[[], None]) -> Compiled:
     """Compile to machine code for "sm_86", "sm_90a" and the like; needs no GPU and no driver.
 
     A program of PTX for a fixed architecture that the device takes is translated from it, as its driver would. The
-    assembler itself holds static shared memory against its limit (48 KiB on every architecture).
+    assembler itself holds static shared memory against its limit (48 KiB on every architecture). A tape may come from
+    anybody: what would read or write other files is not compiled.
     """
     core = _cuda_core()
-    options = {name: decode(value, _no_functions) for name, value in program.options.items()}
+    includes = Includes(rootdir, os.environ, sys.path)
+    try:
+        options = taken_options({name: decode(value, _no_functions) for name, value in program.options.items()})
+    except RefusedOptionError as refusal:
+        return _not_compiled(str(refusal))
+    folders, files = texts(options.get("include_path")), texts(options.get("pre_include"))
+    if refused := includes.objection(program.source, program.name_expressions, folders, files):
+        return _not_compiled(refused)
     started()
     try:
         if program.code_type == "ptx":
@@ -40,7 +53,7 @@ def compile_cuda(program: CudaProgram, arch: str, started: Callable[[], None]) -
         else:
             code, report, ptx = _compiled(core, program, arch, options)
     except Exception as error:  # noqa: BLE001 - cuda-core has no public class for the compiler's refusal
-        return _refusal(error, arch)
+        return _refusal(error, arch, includes)
     return Compiled(
         status=Status.COMPILED,
         kernels=read_figures(code, Binary.parse(arch, ptx=False).capability, report, ptx),
@@ -57,7 +70,8 @@ def _is_translated_for(program: CudaProgram, arch: str) -> bool:
 def _compiled(core: Any, program: CudaProgram, arch: str, options: Mapping[str, Any]) -> _Code:
     """Made by cuda-core, as it was where it was recorded, but to machine code: for PTX it would ask for a driver."""
     reporting = _with_report(options.get("ptxas_options"))
-    fields = {**options, "name": program.name, "arch": arch, "ptxas_options": reporting}
+    name = os.path.basename(program.name) or "program"  # noqa: PTH119 - no path: NVRTC includes from beside it
+    fields = {**options, "name": name, "arch": arch, "ptxas_options": reporting}
     prepared = core.Program(program.source, program.code_type, core.ProgramOptions(**fields))
     report = io.StringIO()
     code = prepared.compile("cubin", program.name_expressions, logs=report).code
@@ -97,13 +111,19 @@ def _text(code: Any) -> str:
     return bytes(code).rstrip(b"\0").decode(errors="replace")
 
 
-def _refusal(error: Exception, arch: str) -> Compiled:
+def _refusal(error: Exception, arch: str, includes: Includes) -> Compiled:
     log = str(error).replace("\0", "")
+    if includes.conceals(log):
+        return _not_compiled("a header includes a file that is no header")
     fault = fault_of_this_machine(log, arch)
     if fault is None and type(error).__name__ in ("NVRTCError", "nvJitLinkError") and any(x in log for x in _REFUSES):
         return Compiled(status=Status.REFUSED, message=_sentence(log))
     what = fault or f"{type(error).__name__}: {' '.join(log.split())}"
-    return Compiled(status=Status.UNKNOWN, message=f"not compiled: {what}"[:300])
+    return _not_compiled(what)
+
+
+def _not_compiled(why: str) -> Compiled:
+    return Compiled(status=Status.UNKNOWN, message=f"not compiled: {' '.join(why.split())}"[:300])
 
 
 def _cuda_core() -> Any:

@@ -15,6 +15,8 @@ from pytest_gpumatrix.portability.compiling.read_figures import read_figures
 from pytest_gpumatrix.portability.compiling.rebuild import find_jit_function
 from pytest_gpumatrix.portability.compiling.refusals import fault_of_this_machine
 from pytest_gpumatrix.portability.compiling.target_driver import driving
+from pytest_gpumatrix.portability.compiling.triton_options import refused_option
+from pytest_gpumatrix.portability.compiling.type_check import refused_type
 from pytest_gpumatrix.portability.tape.launch import TritonKernel
 from pytest_gpumatrix.portability.tape.values import decode
 
@@ -38,9 +40,14 @@ def compile_triton(kernel: TritonKernel, arch: str, rootdir: Path, started: Call
         name: decode(value, lambda ref: find_jit_function(ref, rootdir)) for name, value in kernel.options.items()
     }
     target = GPUTarget("cuda", int(arch.removeprefix("sm_")), WARP_SIZE)
+    backend = make_backend(target)
+    if refused := refused_option(options, vars(backend.parse_options({}))):
+        return Compiled(status=Status.UNKNOWN, message=_one_line(f"not compiled: {refused}"))
+    if refused := refused_type(list(kernel.signature.values())):
+        return Compiled(status=Status.UNKNOWN, message=_one_line(f"not compiled: {refused} is no type of a parameter"))
     started()
     try:
-        known = vars(make_backend(target).parse_options(dict(options)))
+        known = vars(backend.parse_options(dict(options)))
     except (
         ValueError,
         AssertionError,

@@ -57,11 +57,25 @@ def _module(name: str, text: str) -> ModuleType:
         if refused := objection(tree):
             raise CannotGenerateError(f"the generated module is not as torch.compile writes one: {refused}")
         exec(compile(tree, file, "exec", dont_inherit=True), vars(module))  # noqa: S102 - it defines kernels
+        _refuse_other_sources(tree, module)
     except CannotGenerateError:
         raise
     except Exception as error:  # it is generated code, for this torch: whatever it is, it is told
         raise CannotGenerateError(f"running the generated module failed: {type(error).__name__}: {error}") from error
     return module
+
+
+def _refuse_other_sources(tree: ast.Module, module: ModuleType) -> None:
+    """Triton compiles the source that it finds for a function: it must be what was checked.
+
+    It looks for the first line that begins with "def", which may stand in a text that a decorator is given.
+    """
+    for statement in tree.body:
+        if isinstance(statement, ast.FunctionDef):
+            statement.decorator_list = []  # Triton's are without
+            [found] = vars(module)[statement.name].parse().body
+            if ast.dump(found) != ast.dump(statement):
+                raise CannotGenerateError(f"the source of {statement.name} is not found again in the generated module")
 
 
 def _without_gpu(module: ast.Module) -> ast.Module:

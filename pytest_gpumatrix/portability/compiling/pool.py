@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, cast
@@ -68,7 +68,12 @@ class CompilingProcess:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         command = [sys.executable, "-I", "-c", _START, json.dumps(list(sys_path)), str(rootdir)]
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=dict(environment)
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env=dict(environment),
+            start_new_session=True,  # Ctrl-C is for us alone, and the assembler that it starts can be ended with it
         )
         self._stdin, self._stdout = cast("IO[bytes]", self._process.stdin), cast("IO[bytes]", self._process.stdout)
         self._decoder = msgspec.json.Decoder(Started | Done)
@@ -80,7 +85,12 @@ class CompilingProcess:
         started = False
         self._said_before = os.fstat(self._errors.fileno()).st_size
         try:
-            self._stdin.write(msgspec.json.encode(job) + b"\n")
+            line = msgspec.json.encode(job) + b"\n"
+        except RecursionError:
+            message = "not compiled: the tape nests its options or constants too deeply"
+            return Compiled(status=Status.UNKNOWN, message=message)
+        try:
+            self._stdin.write(line)
             self._stdin.flush()
             while line := self._stdout.readline():
                 answer = self._decoder.decode(line)
@@ -88,14 +98,14 @@ class CompilingProcess:
                     return answer.compiled
                 started = True
         except (OSError, ValueError, msgspec.MsgspecError):  # it ended, or what it says is no answer
-            self._process.kill()
+            self._kill()
         self.alive = False
         return self._ended(job.arch, started=started)
 
     def stop(self) -> None:
-        """End the process, whatever it is doing."""
+        """End the process, whatever it is doing, and what it started."""
         self.alive = False
-        self._process.kill()
+        self._kill()
         self._process.wait()
 
     def close(self) -> None:
@@ -105,7 +115,15 @@ class CompilingProcess:
         self._stdout.close()
         self._errors.close()
 
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):  # all of the group are gone
+            if self._process.returncode is None:  # until it is reaped nobody else can have its number
+                os.killpg(self._process.pid, signal.SIGKILL)
+
     def _ended(self, arch: str, *, started: bool) -> Compiled:
+        with suppress(ChildProcessError):  # it is reaped: by ``stop``, or where SIGCHLD is ignored
+            os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+        self._kill()  # what it left behind
         code = self._process.wait()
         how = _signal_name(-code) if code < 0 else f"exit code {code}"
         last = self._last_words()
@@ -133,11 +151,12 @@ class CompilingProcess:
 
 def run_jobs(
     jobs: Iterable[Job], *, processes: int, start: Callable[[], CompilingProcess], budget_seconds: float
-) -> Iterator[tuple[Job, Compiled]]:
+) -> Generator[tuple[Job, Compiled], None, None]:
     """Do the jobs in parallel; yields each as it ends. When the budget is used up the rest is not yielded.
 
     A job is taken from ``jobs`` (in a thread of the pool, one at a time) when a process is free for it and the results
-    are wanted, so that there may be any number of them. A process is started when there is a job for it.
+    are wanted, so that there may be any number of them. A process is started when there is a job for it. To close the
+    generator ends all of them.
     """
     deadline = time.monotonic() + budget_seconds
     waiting = _Waiting(jobs)

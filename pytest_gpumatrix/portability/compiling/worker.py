@@ -29,10 +29,13 @@ def main(rootdir: str) -> None:
         sys.path.append(rootdir)  # pytest's importlib mode names a test module by its path from here
     decoder = msgspec.json.Decoder(Job)
     while line := sys.stdin.buffer.readline():
-        _answer(
-            answers,
-            Done(compiled=compile_job(decoder.decode(line), Path(rootdir), lambda: _answer(answers, Started()))),
-        )
+        try:
+            job = decoder.decode(line)
+        except RecursionError as error:
+            compiled = Compiled(status=Status.UNKNOWN, message=f"not compiled: {error}")
+        else:
+            compiled = compile_job(job, Path(rootdir), lambda: _answer(answers, Started()))
+        _answer(answers, Done(compiled=compiled))
 
 
 def compile_job(job: Job, rootdir: Path, started: Callable[[], None]) -> Compiled:
@@ -44,7 +47,7 @@ def compile_job(job: Job, rootdir: Path, started: Callable[[], None]) -> Compile
             return compile_triton(job.kernel, job.arch, rootdir, started)
         from pytest_gpumatrix.portability.compiling.compile_cuda import compile_cuda
 
-        return compile_cuda(job.kernel, job.arch, started)
+        return compile_cuda(job.kernel, job.arch, rootdir, started)
     except CannotRebuildError as error:
         return Compiled(status=Status.UNKNOWN, message=f"cannot be rebuilt: {error}")
     except Exception as error:  # noqa: BLE001 - the next jobs must not suffer, and the answer says what it was

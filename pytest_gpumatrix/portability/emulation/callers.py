@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from types import FrameType
 
-# What these build must load on the card that is here, so they see it.
-_COMPILERS = (
-    "pytest_gpumatrix",
-    "torch._dynamo",
-    "torch._functorch",
-    "torch._inductor",
-    "torch._prims",
-    "torch.cuda._utils._nvrtc_compile",
-    "torch.utils.cpp_extension",
-    "triton.backends",
-    "triton.compiler",
-    "triton.language.semantic",
-    "triton.profiler",
-    "triton.runtime",
-)
-# Parts of the above that call a function of the code under test, in order to know its result.
-_STAND_FOR_THE_CODE = ("torch._dynamo.variables", "torch._dynamo.utils.run_node")
-_PASS_ON = ("torch.cuda", "contextlib", "functools")  # these ask for whoever called them
+# Who of them sees the card. Of a function the longest name that it begins with decides; all others are the code.
+_SEES_THE_CARD: Mapping[str, bool | None] = {
+    # What these build must load on the card that is here.
+    "pytest_gpumatrix": True,
+    "torch._dynamo": True,
+    "torch._functorch": True,
+    "torch._inductor": True,
+    "torch._prims": True,
+    "torch.cuda._utils._nvrtc_compile": True,
+    "torch.utils.cpp_extension": True,
+    "triton.backends": True,
+    "triton.compiler": True,
+    "triton.language.semantic": True,
+    "triton.profiler": True,
+    "triton.runtime": True,
+    # Parts of the above that call a function of the code under test, in order to know its result.
+    "torch._dynamo.variables": False,
+    "torch._dynamo.utils.run_node": False,
+    # These ask for whoever called them: the last four are what torch.compiler.disable and the like wrap around code.
+    "torch.cuda": None,
+    "torch.accelerator": None,
+    "contextlib": None,
+    "functools": None,
+    "torch._compile": None,
+    "torch._dynamo.decorators": None,
+    "torch._dynamo.eval_frame": None,
+    "torch._dynamo.external_utils": None,
+}
 
 
 def real_card_is_asked_for() -> bool:
@@ -34,12 +44,8 @@ def real_card_is_asked_for() -> bool:
 def sees_the_real_card(callers: Iterable[str]) -> bool:
     """The same for a chain of callers, each "module.function", the nearest first: the first that says anything."""
     for caller in callers:
-        if _is_in(caller, _STAND_FOR_THE_CODE):
-            return False
-        if _is_in(caller, _COMPILERS):
-            return True
-        if not _is_in(caller, _PASS_ON):
-            return False
+        if (sees := _sees(caller)) is not None:
+            return sees
     return False
 
 
@@ -49,5 +55,10 @@ def _chain(frame: FrameType | None) -> Iterator[str]:
         frame = frame.f_back
 
 
-def _is_in(caller: str, parents: tuple[str, ...]) -> bool:
-    return any(caller == parent or caller.startswith(f"{parent}.") for parent in parents)
+def _sees(caller: str) -> bool | None:
+    name = caller
+    while name not in _SEES_THE_CARD:
+        name, dot, _ = name.rpartition(".")
+        if not dot:
+            return False
+    return _SEES_THE_CARD[name]

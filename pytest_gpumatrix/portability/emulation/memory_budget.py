@@ -29,10 +29,6 @@ class MemoryBudget:
         """A fraction of the device's memory, 0 to 1, as one of the card's; never more than the device has."""
         return min(self.fraction, of_device * self.device / self.card)
 
-    def fraction_of_device(self, of_card: float) -> float:
-        """The way back, for who asks what was set."""
-        return min(1.0, of_card * self.card / self.device)
-
     def free(self, free_on_card: int, reserved: int) -> int:
         """What ``cudaMemGetInfo`` would call free, where the allocator holds ``reserved``."""
         return min(free_on_card, max(0, self.allowed - reserved))

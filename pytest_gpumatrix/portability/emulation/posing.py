@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from pytest_gpumatrix.hardware.profile import Profile
 from pytest_gpumatrix.portability.emulation.cuda_core_posing import CudaCorePosing
@@ -39,11 +39,12 @@ class Posing:
         self._watcher.install()
 
     def end(self) -> None:
-        """Put everything back: code sees the card that is here again."""
-        self._watcher.uninstall()
-        self._torch.undo()
-        self._refusing.undo()
-        self._patches.undo()
+        """Put everything back, also what a begin that failed had done: code sees the card that is here again."""
+        with ExitStack() as undo:  # the last one first, and each of them even where one before it fails
+            undo.callback(self._patches.undo)
+            undo.callback(self._refusing.undo)
+            undo.callback(self._torch.undo)
+            undo.callback(self._watcher.uninstall)
 
 
 @contextmanager
@@ -54,8 +55,8 @@ def posing(profile: Profile) -> Iterator[Posing]:
     is to judge a device poses from its beginning, with folders of its own for the caches of Triton and Inductor.
     """
     pose = Posing(profile)
-    pose.begin()
     try:
+        pose.begin()
         yield pose
     finally:
         pose.end()

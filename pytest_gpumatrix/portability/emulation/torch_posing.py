@@ -19,7 +19,7 @@ from pytest_gpumatrix.portability.patching.patches import Patches
 class TorchPosing:
     """Stands where PyTorch's Python asks its C++, so that every public function and every alias of one is posed.
 
-    Those functions are there when CUDA begins; it is never begun here. ``torch.cuda.get_device_capability``,
+    Most of those functions are there when CUDA begins; it is never begun here. ``torch.cuda.get_device_capability``,
     ``get_device_name``, ``is_bf16_supported`` and the like all ask ``_get_device_properties``; how many GPUs there
     are is CUDA_VISIBLE_DEVICES' to say.
     """
@@ -29,12 +29,14 @@ class TorchPosing:
         self._patches = patches
         self._values = torch_values(profile)
         self._budgets: dict[int, MemoryBudget] = {}  # by the GPU's index
-        self._fractions: dict[int, float] = {}  # what was set before
+        self._fractions: dict[int, float] = {}  # of the card: what was set before
+        self._told_fractions: dict[int, float] = {}  # of the device: what code has set
+        self._told: dict[int, PosedProperties] = {}  # by the GPU's index: a card has one object, too
         self._set_fraction: Callable[[float, int], None] | None = None  # PyTorch's own, once CUDA has begun
         self._dynamo_constants: set[type] | None = None
         self.notes: tuple[str, ...] = ()
         self.modules: Mapping[str, Callable[[ModuleType], None]] = {
-            "torch.cuda": lambda cuda: cuda._lazy_call(self._begin),
+            "torch.cuda": self._follow_cuda,
             "torch._dynamo.utils": self._follow_dynamo,
             "torch.utils._triton": forget_answers,
         }
@@ -48,6 +50,12 @@ class TorchPosing:
             self._dynamo_constants.discard(PosedProperties)
         if (module := sys.modules.get("torch.utils._triton")) is not None:
             forget_answers(module)
+
+    def _follow_cuda(self, cuda: ModuleType) -> None:
+        core = sys.modules["torch._C"]
+        if hasattr(core, "_accelerator_getMemoryInfo"):  # not in every PyTorch; it begins CUDA itself
+            self._patches.replace(core, "_accelerator_getMemoryInfo", self._posed_memory(cuda.memory_reserved))
+        cuda._lazy_call(self._begin)
 
     def _begin(self) -> None:
         """CUDA has just begun; or begins again, as what somebody else had queued for it failed."""
@@ -68,9 +76,10 @@ class TorchPosing:
         self.notes = tuple(self._short_of_memory(cudart.cudaMemGetInfo))
         told = getattr(core, "_cuda_getMemoryFraction", None)  # not in every PyTorch
         self._fractions = {index: told(index) if told is not None else 1.0 for index in self._budgets}
+        self._told_fractions = dict(self._fractions)  # set by the environment, say: the same share of the device
         self._set_fraction = core._cuda_setMemoryFraction
         for index, budget in self._budgets.items():
-            core._cuda_setMemoryFraction(budget.fraction, index)
+            core._cuda_setMemoryFraction(budget.fraction_of_card(self._fractions[index]), index)
         self._patches.replace(core, "_cuda_setMemoryFraction", self._posed_set_fraction)
         if told is not None:
             self._patches.replace(core, "_cuda_getMemoryFraction", self._posed_get_fraction)
@@ -97,35 +106,39 @@ class TorchPosing:
 
     def _posed_properties(self, original: Callable[[int], Any]) -> Callable[[int], Any]:
         def _get_device_properties(device: int) -> Any:
-            real = original(device)
             if not self._patches.active or real_card_is_asked_for():
-                return real
-            return posed(real, self._values)
+                return original(device)
+            if device not in self._told:
+                self._told.setdefault(device, posed(original(device), self._values))
+            return self._told[device]
 
         return _get_device_properties
 
     def _posed_memory(self, reserved: Callable[[int], int]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
-            def cudaMemGetInfo(device: int) -> Any:  # noqa: N802 - CUDA's name
+            def get_memory_info(device: int) -> Any:
                 free, total = original(device)
                 if not self._patches.active or real_card_is_asked_for():
                     return free, total
                 return self._budgets[device].free(free, reserved(device)), self._profile.memory
 
-            return cudaMemGetInfo
+            return get_memory_info
 
         return make
 
     def _posed_set_fraction(self, original: Callable[[float, int], None]) -> Callable[[float, int], None]:
         def _cuda_setMemoryFraction(fraction: float, device: int) -> None:  # noqa: N802 - PyTorch's name
-            original(self._budgets[device].fraction_of_card(fraction) if self._patches.active else fraction, device)
+            posing = self._patches.active and device in self._budgets  # of another index PyTorch says that it is none
+            original(self._budgets[device].fraction_of_card(fraction) if posing else fraction, device)
+            if posing:
+                self._told_fractions[device] = fraction
 
         return _cuda_setMemoryFraction
 
     def _posed_get_fraction(self, original: Callable[[int], float]) -> Callable[[int], float]:
         def _cuda_getMemoryFraction(device: int) -> float:  # noqa: N802 - PyTorch's name
-            fraction = original(device)
-            return self._budgets[device].fraction_of_device(fraction) if self._patches.active else fraction
+            posing = self._patches.active and device in self._budgets
+            return self._told_fractions[device] if posing else original(device)
 
         return _cuda_getMemoryFraction
 

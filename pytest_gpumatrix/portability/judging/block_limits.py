@@ -12,6 +12,7 @@ from pytest_gpumatrix.portability.judging.judgement import FITS, Fit, Judgement
 from pytest_gpumatrix.portability.judging.launch_limits import (
     cluster_excess,
     emptiness,
+    grid_excess,
     judge_cluster,
     judge_residence,
     shape_excess,
@@ -58,6 +59,7 @@ def judge_cuda(
         or _shared_excess(launch.dynamic_shared_memory, profile, known)
         or _thread_excess(launch.threads, profile)
         or shape_excess(launch.block)
+        or grid_excess(launch.grid)
         or _opt_in_excess(launch)
     )
     if excess is not None:

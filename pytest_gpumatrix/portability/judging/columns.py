@@ -14,7 +14,7 @@ from pytest_gpumatrix.portability.judging.compile_launches import Compiling, com
 from pytest_gpumatrix.portability.judging.derive import compiled_cell
 from pytest_gpumatrix.portability.judging.judgement import Judgement
 from pytest_gpumatrix.portability.judging.plan import Judged, Wanted, capability_of
-from pytest_gpumatrix.portability.tape.launch import Launch, digest
+from pytest_gpumatrix.portability.tape.launch import CudaProgram, Launch, digest
 from pytest_gpumatrix.portability.tape.tape import Tape
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.column import Column
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What is known of the gpu tests of a run."""
+    """What is known of the tests of a run."""
 
     cells: Mapping[str, Cell]
     launches: Mapping[str, Sequence[tuple[str, Launch]]]  # by test, each with its kernel's digest
@@ -63,16 +63,17 @@ def compiled_columns(
     unmet: Callable[[str, str], Unmet | None],
     compiling: Compiling,
 ) -> tuple[Column, ...]:
-    """One column per device of ``profiles``, with a cell for each gpu test (a cell of ``ran`` with a requirement).
+    """One column per device of ``profiles``, with a cell for each test of ``ran``.
 
     ``unmet(test, device)`` is what the test's marks ask for and the device has not.
     """
-    cells = {test: cell for test, cell in ran.items() if cell.requirement is not None}
     run = _Run(
-        cells=cells,
-        launches=_by_test((launch.test, (digest(launch.kernel), launch)) for launch in tape.launches),
+        cells=ran,
+        launches=_by_test(
+            (launch.test, (digest(launch.kernel), launch)) for launch in tape.launches if _stands_for_one(launch, ran)
+        ),
         problems=_by_test((problem.test, problem.message) for problem in tape.problems),
-        asked={(test, device): unmet(test, device) for test in cells for device in profiles},
+        asked={(test, device): unmet(test, device) for test in ran for device in profiles},
         ran_on=capability_of(tape.header),
     )
     judged = compile_launches(run.to_judge, profiles, tape.header, compiling)
@@ -80,10 +81,17 @@ def compiled_columns(
         Column(
             device=device,
             evidence=Evidence.COMPILED,
-            cells={test: run.cell(test, device, judged) for test in cells},
+            cells={test: run.cell(test, device, judged) for test in ran},
         )
         for device in profiles
     )
+
+
+def _stands_for_one(launch: Launch, ran: Mapping[str, Cell]) -> bool:
+    """What was only compiled stands for a launch in a gpu test; an ordinary one may compile for any card."""
+    only_compiled = isinstance(launch.kernel, CudaProgram) and launch.kernel.launch is None
+    cell = ran.get(launch.test)
+    return not only_compiled or (cell is not None and cell.requirement is not None)
 
 
 def _by_test(pairs: Iterable[tuple[str, T]]) -> dict[str, list[T]]:

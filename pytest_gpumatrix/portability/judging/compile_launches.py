@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,14 +81,17 @@ def _compile(
     with tempfile.TemporaryDirectory(prefix="gpumatrix-", ignore_cleanup_errors=True) as triton_cache:
 
         def start() -> CompilingProcess:
-            own = {**environment, "TRITON_CACHE_DIR": triton_cache}
+            # What Triton hands to its assembler is a file of its own, which stays if the process is ended.
+            own = {**environment, "TRITON_CACHE_DIR": triton_cache, "TMPDIR": triton_cache}
             return CompilingProcess(Path(header.rootdir), header.sys_path, own)
 
         processes = min(compiling.jobs, len(plan.missing))
-        for job, compiled in run_jobs(jobs, processes=processes, start=start, budget_seconds=compiling.budget_seconds):
-            cache.put(job, compiled)
-            results[job.key] = compiled
-            compiling.progress(plan.done + len(results), plan.total)
+        done = run_jobs(jobs, processes=processes, start=start, budget_seconds=compiling.budget_seconds)
+        with closing(done):  # an interrupt may come here, too
+            for job, compiled in done:
+                cache.put(job, compiled)
+                results[job.key] = compiled
+                compiling.progress(plan.done + len(results), plan.total)
     if cache.failure is not None:
         compiling.note(
             f"what was compiled is not kept for the next run: {compiling.cache_dir} cannot be written: "

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from pytest_gpumatrix.portability.judging.judge import judge_launches
 from pytest_gpumatrix.portability.judging.judgement import Fit, Judgement
-from pytest_gpumatrix.portability.tape.launch import Launch
+from pytest_gpumatrix.portability.tape.launch import CudaProgram, Launch
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
 
@@ -20,7 +19,7 @@ def compiled_cell(
     judgements: Sequence[tuple[Launch, Judgement]],
     problems: Sequence[str],
 ) -> Cell:
-    """The cell of a gpu test on a device that is not here.
+    """The cell of a test on a device that is not here.
 
     ``ran`` is its cell in the column that ran; ``judgements`` are of its launches, for this device; ``problems``
     say what of it could not be recorded. The first that holds decides: an unmet requirement (unless the marks
@@ -30,28 +29,38 @@ def compiled_cell(
     if requirement_unmet is not None and not otherwise_xfail:
         return _cell(test, ran, Outcome.SKIPPED_REQUIREMENT, requirement_unmet)
     judged = judge_launches([(launch, _settled(launch, judgement, ran)) for launch, judgement in judgements])
-    failing = _sentences(judged, Fit.FAILS)
+    failing, slow = _sentences(judged, Fit.FAILS), _sentences(judged, Fit.SLOW)
     if failing:
         outcome = Outcome.FAILED if requirement_unmet is None else Outcome.XFAILED
-        return _cell(test, ran, outcome, _first(failing), details="\n".join(failing))
+        return _cell(test, ran, outcome, _first(failing), details="\n".join(failing), slow=slow)
     if unknown := [*problems, *_sentences(judged, Fit.UNKNOWN)]:
-        return _cell(test, ran, Outcome.NOT_RUN, _first(unknown), details="\n".join(unknown))
+        return _cell(test, ran, Outcome.NOT_RUN, _first(unknown), details="\n".join(unknown), slow=slow)
     if not judged:
         return _cell(test, ran, Outcome.NOT_RUN, f"no kernel launch to go by; where it ran: {ran.outcome.value}")
-    fits = f"{len(judged)} kernel {'launch fits' if len(judged) == 1 else 'launches fit'}"
+    fits = _what_fits([launch for launch, _ in judged])
     if ran.outcome is not Outcome.PASSED:
-        return _cell(test, ran, Outcome.NOT_RUN, f"{fits}; where it ran: {ran.outcome.value}")
-    return _compiled(test, ran, fits, judged)
+        return _cell(test, ran, Outcome.NOT_RUN, f"{fits}; where it ran: {ran.outcome.value}", slow=slow)
+    return _compiled(test, ran, fits, judged, slow)
 
 
-def _compiled(test: str, ran: Cell, fits: str, judged: Sequence[tuple[Launch, Judgement]]) -> Cell:
-    slow = _sentences(judged, Fit.SLOW)
+def _compiled(test: str, ran: Cell, fits: str, judged: Sequence[tuple[Launch, Judgement]], slow: Sequence[str]) -> Cell:
     details = "\n".join([*slow, *_sentences(judged, Fit.FITS)])  # of what fits: what is not known
-    cell = _cell(test, ran, Outcome.COMPILED, fits, details=details)
-    if not slow:
-        return cell
-    slower = "slower" if len(judged) == 1 else f"{len(slow)} of them slower"
-    return replace(cell, message=f"{fits}, {slower}: {_first(slow)}", slow=tuple(dict.fromkeys(slow)))
+    if slow:
+        slower = "slower" if len(judged) == 1 else f"{len(slow)} of them slower"
+        fits = f"{fits}, {slower}: {_first(slow)}"
+    return _cell(test, ran, Outcome.COMPILED, fits, details=details, slow=slow)
+
+
+def _what_fits(launches: Sequence[Launch]) -> str:
+    """Says "3 kernel launches fit"; of a program of which no launch was seen nothing but its code was judged."""
+    unseen = sum(isinstance(launch.kernel, CudaProgram) and launch.kernel.launch is None for launch in launches)
+    seen = len(launches) - unseen
+    fitting = f"{seen} kernel {'launch fits' if seen == 1 else 'launches fit'}"
+    if not unseen:
+        return fitting
+    verb, whose = ("program compiles", "it") if unseen == 1 else ("programs compile", "them")
+    compiling = f"{unseen} {verb}, and no launch of {whose} was seen"
+    return f"{fitting}; {compiling}" if seen else compiling
 
 
 def _settled(launch: Launch, judgement: Judgement, ran: Cell) -> Judgement:
@@ -61,7 +70,7 @@ def _settled(launch: Launch, judgement: Judgement, ran: Cell) -> Judgement:
     return judgement
 
 
-def _cell(test: str, ran: Cell, outcome: Outcome, message: str, details: str = "") -> Cell:
+def _cell(test: str, ran: Cell, outcome: Outcome, message: str, *, details: str = "", slow: Sequence[str] = ()) -> Cell:
     return Cell(
         test=test,
         outcome=outcome,
@@ -69,6 +78,7 @@ def _cell(test: str, ran: Cell, outcome: Outcome, message: str, details: str = "
         message=message,
         details=details,
         requirement=ran.requirement,
+        slow=tuple(dict.fromkeys(slow)),
     )
 
 

@@ -96,9 +96,10 @@ def _of_launch(kernel: Kernel, compiled: Compiled) -> dict[str, KernelFigures]:
 
 
 def _against(reference: Reference | None) -> str:
-    if reference is None:
+    if reference is None or reference.compiled.status is Status.UNKNOWN:
         return "no other build to compare with"
-    return f"the {'native ' if reference.native else ''}build for {reference.capability}"
+    build = f"the {'native ' if reference.native else ''}build for {reference.capability}"
+    return build if reference.compiled.status is Status.COMPILED else f"{build} fails"
 
 
 def _named(found: Mapping[str, Slowness], part: Callable[[Slowness], Sequence[str]]) -> list[str]:

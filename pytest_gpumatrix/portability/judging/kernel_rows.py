@@ -16,6 +16,7 @@ from pytest_gpumatrix.portability.judging.plan import Judged
 from pytest_gpumatrix.portability.tape.launch import Alternative, CudaProgram, Kernel, Launch, TritonKernel
 
 _LONGEST = 4096  # bytes of JSON that are kept of a part of a kernel
+_MOST_CONFIGURATIONS = 4096  # of one autotuned launch: far more than any tuner tries
 _WORST_FIRST = (Fit.FAILS, Fit.UNKNOWN, Fit.SLOW, Fit.FITS)
 
 
@@ -56,7 +57,8 @@ class _Kept:
     """What is kept of a row while the tapes are read."""
 
     encoded: bytes
-    members: list[str] = field(default_factory=list)  # digests of its configurations
+    members: dict[str, int] = field(default_factory=dict)  # digests of its configurations, each with its place
+    too_many: bool = False
     tests: dict[str, int] = field(default_factory=dict)  # for each, which of the members its tuner tried: bits
     grid: tuple[int, ...] | None = None  # the largest of its launches, in each dimension
     open: bool = False
@@ -77,9 +79,11 @@ class KernelTable:
         kept = self._kept.get(key)
         if kept is None:
             kept = self._kept[key] = _Kept(encoded=msgspec.json.encode(_facts(launch.kernel)))
-        if digest not in kept.members:
-            kept.members.append(digest)
-        tried = 1 << kept.members.index(digest) if tuned is None or tuned.kept else 0
+        if digest not in kept.members and len(kept.members) == _MOST_CONFIGURATIONS:
+            kept.too_many = True
+            return
+        place = kept.members.setdefault(digest, len(kept.members))
+        tried = 1 << place if tuned is None or tuned.kept else 0
         test = self._tests.setdefault(launch.test, launch.test)
         kept.tests[test] = kept.tests.get(test, 0) | tried
         kept.grid = _largest(kept.grid, launch.grid)
@@ -98,6 +102,9 @@ class KernelTable:
 
 
 def _of_device(kept: _Kept, members: Sequence[Judged]) -> Judged:
+    if kept.too_many:
+        reason = f"an autotuned launch of more than {_MOST_CONFIGURATIONS:,} configurations is not judged"
+        return Judged(judgement=Judgement(fit=Fit.UNKNOWN, reason=reason))
     judgement = _worst(kept, [member.judgement for member in members])
     if kept.raised and judgement.fit is Fit.FAILS:  # its test may expect just that
         reason = f"it failed where it was recorded as well: {judgement.reason}"

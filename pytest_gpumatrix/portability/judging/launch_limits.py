@@ -84,8 +84,13 @@ def judge_residence(launch: CudaLaunch, figures: KernelFigures, profile: Profile
 
 def judge_grid(grid: Sequence[int] | None) -> Judgement | None:
     """A grid that no GPU takes: an interpreter takes any."""
-    excess = _axis_excess(grid or (), _GRID, "blocks")
+    excess = grid_excess(grid or ())
     return _fails(excess) if excess is not None else None
+
+
+def grid_excess(grid: Sequence[int]) -> str | None:
+    """A grid that no GPU takes. Where its blocks are clusters there are at least as many blocks."""
+    return _axis_excess(grid, _GRID, "blocks")
 
 
 def shape_excess(block: Extent) -> str | None:

@@ -132,14 +132,13 @@ class Plan:
     def _by(self, pending: _Pending, compiled: Compiled, results: Mapping[str, Compiled]) -> Judged:
         key = pending.reference
         reference = (pending.known.get(key) or results.get(key)) if key is not None else None
-        held = None
-        if reference is not None and reference.status is Status.COMPILED:
-            native = pending.ran_on
+        held, native = None, pending.ran_on
+        if reference is not None:
             held = Reference(capability=native or STAND_IN, compiled=reference, native=native is not None)
         return Judged(
             judgement=judge(pending.kernel, compiled, self._profiles[pending.device], self._known_gpus, held),
             figures=figures_of(pending.kernel, compiled),
-            held_against=held.capability if held is not None else None,
+            held_against=held.capability if held is not None and held.compiled.status is Status.COMPILED else None,
         )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from pytest_gpumatrix.errors import GpuMatrixError
+from pytest_gpumatrix.hardware import catalogue
 from pytest_gpumatrix.hardware.capability import ComputeCapability
 from pytest_gpumatrix.hardware.profile import Profile
 from pytest_gpumatrix.portability.judging.compile_launches import Compiling, compile_launches
@@ -27,7 +28,7 @@ class TapeFacts:
     path: Path
     capability: ComputeCapability | None  # of the GPU; None: by Triton's interpreter, on a CPU
     versions: Mapping[str, str]
-    cut_off: bool = False  # the file ends in the middle of a line
+    cut_off: bool = False  # the file is not whole
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,11 +77,12 @@ class _Reading:
     """Goes through tapes as often as it is asked to, and remembers from the first time what there is beside kernels."""
 
     def __init__(self, paths: Sequence[Path], rootdir: Path | None, own_path: Sequence[str]) -> None:
-        recorded = {path: iter_tape(path)[0] for path in paths}
+        recorded = {path: _header_of(path) for path in paths}
         # A kernel of two tapes is that of the first: rather one that ran on a GPU.
         self._recorded = dict(sorted(recorded.items(), key=lambda item: item[1].capability is None))
         headers = {path: located(header, path, rootdir, own_path) for path, header in self._recorded.items()}
         self.header = _joined(headers)
+        self._boundary = Boundary(self.header)
         self.table = KernelTable()
         self.problems: list[Problem] = []
         self._cut_off: set[Path] = set()
@@ -88,7 +90,6 @@ class _Reading:
 
     def wanted(self, devices: Sequence[str]) -> Iterator[Wanted]:
         """The kernels of all launches."""
-        boundary = Boundary(self.header)
         first, self._first = self._first, False
         for path, header in self._recorded.items():
             ran_on = capability_of(header)
@@ -98,7 +99,8 @@ class _Reading:
                     name = digest(line.kernel)
                     if first:
                         self.table.add(line, name)
-                    yield Wanted(digest=name, kernel=boundary.checked(line.kernel), devices=devices, ran_on=ran_on)
+                    kernel = self._boundary.checked(line.kernel)
+                    yield Wanted(digest=name, kernel=kernel, devices=devices, ran_on=ran_on)
                 elif first:
                     self.problems.append(line)
             if lines.cut_off:
@@ -115,6 +117,18 @@ class _Reading:
             )
             for path, header in self._recorded.items()
         ]
+
+
+def _header_of(path: Path) -> Header:
+    """A tape's header. GpuMatrixError also for a GPU that `--devices` would not take: nothing is known of it."""
+    header, _ = iter_tape(path)
+    try:
+        capability = capability_of(header)
+        if capability is not None:
+            catalogue.load().limits(capability)
+    except GpuMatrixError as error:
+        raise GpuMatrixError(f"{path}: {error}") from error
+    return header
 
 
 def _joined(headers: Mapping[Path, Header]) -> Header:

@@ -12,24 +12,25 @@ class Plan:
 
     tuner: Any  # kept, so that its id stays its own
     configs: Any
+    function: Any  # under the tuner and whatever else wraps it: what the tuner times
     interpreted: bool
     early: bool  # before the launch: a hook that clears the result, as some do, may not be run after it
 
 
 def plan_of(tuner: Any) -> Plan:
     """How to record a ``triton.runtime.Autotuner``."""
-    interpreted = _is_interpreted(tuner)
-    hooks = any(config.pre_hook is not None for config in tuner.configs)
-    return Plan(tuner=tuner, configs=tuner.configs, interpreted=interpreted, early=interpreted or hooks)
-
-
-def _is_interpreted(tuner: Any) -> bool:
     function = tuner.fn
-    while not hasattr(function, "rewrite"):
-        function = getattr(function, "fn", None)
-        if function is None:
-            return False
-    return True
+    while hasattr(getattr(function, "fn", None), "fn"):  # innermost is a jit function, whose own fn is Python's
+        function = function.fn
+    interpreted = hasattr(function, "rewrite")
+    hooks = any(config.pre_hook is not None for config in tuner.configs)
+    return Plan(
+        tuner=tuner,
+        configs=tuner.configs,
+        function=function,
+        interpreted=interpreted,
+        early=interpreted or hooks,
+    )
 
 
 def take_first_configuration(tuner: Any) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import operator
+from collections import deque
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -28,8 +30,10 @@ if TYPE_CHECKING:
     from pytest_gpumatrix.portability.recording.recorder import Recorder
 
 _MODULES = ("cuda.core", "cuda.core.experimental")
+_MOST_PROGRAMS = 512  # that are kept, with their code, which also stays loaded
 _DEFAULT_NAME = "default_program"  # cuda-core's own
 _SHAPE = ("grid", "block", "cluster", "shmem_size", "is_cooperative")  # of a LaunchConfig
+_shape_of = operator.attrgetter(*_SHAPE)
 _FILLED_IN = "_gpumatrix_arch"  # the arch that cuda-core wrote into options that had none
 
 
@@ -45,7 +49,8 @@ class CudaRecording:
         self._patches = patches
         self._stand_ins = StandIns(patches, "cuda")
         self._marking: list[Any] = []  # classes of options that say whether they were given an arch
-        self._programs: list[tuple[Any, CudaProgram]] = []  # the code that was compiled, and from what
+        # The code that was compiled, and from what. A kernel does not keep its code alive: so this does, for a while.
+        self._programs: deque[tuple[Any, CudaProgram]] = deque(maxlen=_MOST_PROGRAMS)
         self.modules: Mapping[str, Callable[[ModuleType], None]] = dict.fromkeys(_MODULES, self._follow)
 
     def _follow(self, module: ModuleType) -> None:
@@ -80,6 +85,8 @@ class CudaRecording:
     def _note_program(
         self, made_of: tuple[Any, str, Any], target_type: Any, name_expressions: Any, *, compiled: Any
     ) -> None:
+        if not self._patches.active:
+            return
         with self._recorder.guarded("a cuda-core program"):
             program = self._described(*made_of, str(target_type), tuple(name_expressions))
             if compiled is not None:
@@ -124,15 +131,25 @@ class CudaRecording:
                 with recorder.guarded("a launch through cuda-core"):
                     self._note_launch(config, kernel, raised=True)
                 raise
+            try:  # this is the way of every launch
+                if recorder.seen_objects.get((id(kernel), _shape_of(config))) is kernel:
+                    return result
+            except (AttributeError, TypeError):  # another release's configuration: what follows is slower, and tells
+                pass
             with recorder.guarded("a launch through cuda-core"):
-                # By its handle, for a program may ask for its kernel anew at each launch.
-                key = (int(kernel.handle), *[getattr(config, name, None) for name in _SHAPE])
-                if key not in recorder.seen_objects:
-                    self._note_launch(config, kernel, raised=False)
-                    recorder.seen_objects[key] = kernel  # kept, so that its handle stays its own
+                self._note_if_new(config, kernel)
             return result
 
         return launch
+
+    def _note_if_new(self, config: Any, kernel: Any) -> None:
+        """By the kernel's handle, for a program may ask for its kernel anew at each launch."""
+        seen = self._recorder.seen_objects
+        shape = tuple(getattr(config, name, None) for name in _SHAPE)
+        key = (shape, int(kernel.handle))  # no other key is so: a handle is a number, as an id is
+        if key not in seen:
+            self._note_launch(config, kernel, raised=False)
+            seen[key] = seen[id(kernel), shape] = kernel  # kept, so that its handle and its id stay its own
 
     def _note_launch(self, config: Any, kernel: Any, *, raised: bool) -> None:
         cluster = extent(config.cluster) if config.cluster else None
@@ -161,10 +178,13 @@ class CudaRecording:
         """
         library = _library_of(kernel)
         named = b"" if name is None else name.encode()
-        for code, program in self._programs[::-1]:
+        for code, program in [*self._programs][::-1]:
             if named in code.code and _is_loaded_as(code, library):
                 return program
-        raise LookupError("its kernel was not compiled by cuda.core.Program in this process")
+        raise LookupError(
+            "its kernel was not compiled by cuda.core.Program in this process,"
+            f" or {_MOST_PROGRAMS} others were after it"
+        )
 
 
 def _noting_what_is_filled_in(original: Callable[[Any], None]) -> Callable[[Any], None]:

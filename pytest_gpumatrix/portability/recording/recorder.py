@@ -21,6 +21,8 @@ from pytest_gpumatrix.portability.recording.torch_cuda_recording import TorchCud
 from pytest_gpumatrix.portability.recording.triton_recording import TritonRecording
 from pytest_gpumatrix.portability.tape.launch import Alternative, Kernel, Launch, Problem, digest
 
+_LARGEST_GRID = (2**31 - 1, 65_535, 65_535)  # blocks in x, y and z; CUDA C++ Programming Guide, Compute Capabilities
+
 
 class Recorder:
     """Sees launches of Triton (native and interpreted), torch.compile, cuda-core, PyTorch's NVRTC, and CuPy.
@@ -42,7 +44,7 @@ class Recorder:
     ) -> None:
         self._write = write
         self._lock = threading.Lock()  # autograd launches from threads of its own
-        self._seen: set[tuple[str, bool, Alternative | None]] = set()
+        self._seen: set[tuple[str, bool, Alternative | None, tuple[bool, ...]]] = set()
         self._problems: list[Problem] = []
         self._aside: list[Launch | Problem] | None = None
         self._captures: list[list[Launch | Problem]] = []
@@ -51,11 +53,12 @@ class Recorder:
         self.active = False  # whether a launch is to be recorded: asked at every launch
         self.seen_objects: dict[object, object] = {}  # of this test: cheap keys of launches that were recorded
         gpu = RunningGpu(capability=capability, posed=posed)
+        self._cuda_core = CudaRecording(self, gpu, self._patches)
         followers = (
             TritonRecording(self, rootdir, self._patches),
             InductorRecording(self, self._patches),
             GraphRecording(self, self._patches),
-            CudaRecording(self, gpu, self._patches),
+            self._cuda_core,
             TorchCudaRecording(self, gpu, self._patches),
             CupyRecording(self, self._patches),
         )
@@ -158,7 +161,9 @@ class Recorder:
     ) -> None:
         """A launch of the running test; the first of its kind is written."""
         shape = grid if isinstance(grid, tuple) and all(type(size) is int for size in grid) else None
-        key = (digest(kernel), raised, alternative)
+        # An interpreter runs grids that no GPU does, and one may follow another that fits.
+        too_large = tuple(size > most for size, most in zip(shape or (), _LARGEST_GRID, strict=False))
+        key = (digest(kernel), raised, alternative, too_large if any(too_large) else ())
         with self._lock:
             for lines in self._captures:
                 lines.append(Launch(test="", kernel=kernel, grid=shape, raised=raised, alternative=alternative))

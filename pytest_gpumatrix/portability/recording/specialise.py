@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -108,17 +109,23 @@ def refer_to(value: Any, rootdir: Path) -> FunctionReference:
     function = underlying_function(value)
     if function is None:
         raise CannotEncodeError(f"a {type(value).__qualname__} is no jit function")
-    file = Path(function.__code__.co_filename)
     sources = source_hash(function)
-    inside = file.is_relative_to(rootdir)
     return FunctionReference(
         module=function.__module__,
         qualname=function.__qualname__,
-        file=file.relative_to(rootdir).as_posix() if inside else str(file),
+        file=_told(function.__code__.co_filename, rootdir),
         line=function.__code__.co_firstlineno,
         source_hash=sources.text,
+        files={_told(file, rootdir): content for file, content in sources.files.items()},
         complete=sources.complete,
     )
+
+
+@functools.lru_cache(maxsize=1024)
+def _told(name: str, rootdir: Path) -> str:
+    """A file as it stands on a tape: relative to the rootdir if it is inside."""
+    file = Path(name)
+    return file.relative_to(rootdir).as_posix() if file.is_relative_to(rootdir) else str(file)
 
 
 def _encoded(what: str, value: Any, refer: Callable[[Any], FunctionReference], obstacles: list[str]) -> Any:

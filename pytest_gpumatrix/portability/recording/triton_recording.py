@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Tuning:
-    """A call of an autotuner, which records its configurations: launches inside it are not recorded by themselves."""
+    """A call of an autotuner, which records its configurations: what it times is not recorded by itself.
 
+    Other kernels that are launched inside it, by a hook or by what computes the grid, are.
+    """
+
+    function: Any  # the tuner's own
     collecting: list[TritonKernel] | None = None  # specialise into this list, and launch nothing
     launched: Any = None  # the last compiled kernel: natively, that of the configuration that was chosen
 
@@ -72,7 +76,7 @@ class TritonRecording:
         # The arguments are passed on as they came: this is the way of every launch, and to take them apart is dear.
         @functools.wraps(original)
         def run(*args: Any, **kwargs: Any) -> Any:
-            if (tuning := thread.tuning) is not None:
+            if (tuning := thread.tuning) is not None and args[0] is tuning.function:
                 if tuning.collecting is not None:
                     tuning.collecting.append(self._specialised(args[0], args[1:], kwargs))
                     return None
@@ -107,10 +111,12 @@ class TritonRecording:
 
         @functools.wraps(original)
         def call(executor: Any, *args: Any, **kwargs: Any) -> Any:
-            if thread.tuning is not None and thread.tuning.collecting is not None:
-                thread.tuning.collecting.append(self._specialised(self._interpreted[executor.fn], args, kwargs))
+            tuning = thread.tuning
+            tuned = tuning is not None and self._interpreted.get(executor.fn, tuning.function) is tuning.function
+            if tuned and tuning is not None and tuning.collecting is not None:
+                tuning.collecting.append(self._specialised(self._interpreted[executor.fn], args, kwargs))
                 return None
-            if not recorder.active or thread.tuning is not None:
+            if not recorder.active or tuned:
                 return original(executor, *args, **kwargs)
             raised = True
             try:
@@ -134,15 +140,17 @@ class TritonRecording:
                 plan = self._plans[id(tuner)] = plan_of(tuner)
             if plan.interpreted and self._patches.active:
                 take_first_configuration(tuner)
-            if not recorder.active or len(plan.configs) < 2 or thread.tuning is not None:
+            outer = thread.tuning
+            within = outer is not None and outer.function is plan.function  # a tuner around this one records
+            if not recorder.active or len(plan.configs) < 2 or within:
                 return original(tuner, *args, **kwargs)
             if plan.early:
                 self._note_before(tuner, args, kwargs, interpreted=plan.interpreted)
-            tuning = thread.tuning = _Tuning()
+            tuning = thread.tuning = _Tuning(plan.function)
             try:
                 return original(tuner, *args, **kwargs)
             finally:
-                thread.tuning = None
+                thread.tuning = outer
                 if not plan.early and (id(tuner), id(tuning.launched)) not in recorder.seen_objects:
                     self._note_after(tuner, args, kwargs, tuning.launched)
 
@@ -187,18 +195,19 @@ class TritonRecording:
                 if config.pre_hook is not None:
                     config.pre_hook({**tuner.nargs, **kwargs, **config.all_kwargs()})
                 launch = functools.partial(tuner.fn.run, *args, **kwargs, **config.all_kwargs())
-                found += [(kernel, id(config) in kept) for kernel in self._collected(launch)]
+                found += [(kernel, id(config) in kept) for kernel in self._collected(tuner, launch)]
         finally:
             tuner.nargs = before
         return found
 
-    def _collected(self, launch: Callable[[], Any]) -> list[TritonKernel]:
-        """What would be launched."""
-        tuning = self._thread.tuning = _Tuning(collecting=[])
+    def _collected(self, tuner: Any, launch: Callable[[], Any]) -> list[TritonKernel]:
+        """What the tuner would launch."""
+        outer = self._thread.tuning
+        tuning = self._thread.tuning = _Tuning(self._plans[id(tuner)].function, collecting=[])
         try:
             launch()
         finally:
-            self._thread.tuning = None
+            self._thread.tuning = outer
         return tuning.collecting or []
 
     def _note(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
-Extent = tuple[int, int, int]  # in x, y and z
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]  # what the driver's own numbers hold, and more
+Extent = tuple[Count, Count, Count]  # in x, y and z
 
 
 class FunctionReference(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,6 +20,8 @@ class FunctionReference(msgspec.Struct, frozen=True, kw_only=True):
     file: str  # relative to the rootdir if it is inside, else absolute; of generated code the name alone
     line: int  # of its first decorator, or of its def
     source_hash: str  # see sources.source_hash and sources.generated_hash
+    # What files the hash covers, told as ``file`` is, each with the SHA-256 of its content; none of generated code.
+    files: dict[str, str] = {}
     complete: bool = True  # whether the hash covers all that the function may reach
     text: str | None = None  # of the module that torch.compile generated, which no other machine has
 
@@ -50,12 +53,12 @@ class CudaLaunch(msgspec.Struct, frozen=True, kw_only=True):
     kernel: str | None  # its mangled name
     block: Extent  # threads
     grid: Extent  # blocks; of one whose blocks are clusters (__block_size__) clusters
-    dynamic_shared_memory: int  # bytes per block
+    dynamic_shared_memory: Count  # bytes per block
     cluster: Extent | None = None  # blocks, where the launch asks for clusters
     cooperative: bool = False  # all blocks must be resident at once
     # What the driver would let the kernel have when it was launched: only where the program opted in more bytes of
     # dynamic shared memory than 48 KiB less what is static, and clusters of more than 8 blocks.
-    shared_memory_opt_in: int | None = None
+    shared_memory_opt_in: Count | None = None
     non_portable_clusters: bool | None = None
 
     @property
@@ -102,7 +105,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag=
 
     test: str  # pytest's node id
     kernel: Kernel
-    grid: tuple[int, ...] | None = None  # of the first such launch, where it is not computed
+    grid: tuple[Count, ...] | None = None  # of the first such launch, where it is not computed
     raised: bool = False  # it was refused or failed where it ran
     alternative: Alternative | None = None
 

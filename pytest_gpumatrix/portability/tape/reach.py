@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import sys
-import sysconfig
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, MappingProxyType, ModuleType, SimpleNamespace
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    MappingProxyType,
+    MemberDescriptorType,
+    ModuleType,
+    SimpleNamespace,
+)
 from typing import Any
 
 from pytest_gpumatrix.portability.tape.code_names import global_names_in, imports_in, names_in, text_of
+from pytest_gpumatrix.portability.tape.library import is_a_librarys, is_installed, reads_more
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), range)
 _MOST_FUNCTIONS = 2000  # a helper that leads into a large library is followed no further
-_STANDARD_LIBRARY = sysconfig.get_path("stdlib")
+_DEEPEST = 60  # values within values; each is some calls deep, of the 1000 that Python allows
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: types written in Python have it
 
 
@@ -32,14 +40,6 @@ class Reach:
     complete: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """A function that reads: the names it uses, and what they have led to, which is kept so that ids stay their own."""
-
-    names: frozenset[str]
-    followed: dict[int, Any] = field(default_factory=dict)
-
-
 def underlying_function(value: Any) -> FunctionType | None:
     """The Python function under Triton's wrappers (jit, interpreted, autotune, heuristics), or None."""
     while not isinstance(value, FunctionType):
@@ -53,50 +53,77 @@ def reach_of(function: FunctionType) -> Reach:
     """All that the function may read, however deep.
 
     A name leads to a global, a variable of an enclosing function, or an attribute of what another name leads to.
-    Which attribute belongs to what is not asked, so too much may be taken and nothing is missed. Triton and the
-    standard library are named and not entered: their versions stand for them.
+    Which attribute belongs to what is not asked, nor which function reads it, so too much may be taken and nothing is
+    missed; of a package that was installed, as torch is, a function reads what it names itself. All that an object
+    holds is taken. Triton and the standard library are named and not entered: their versions stand for them.
     """
     walk = _Walk()
-    walk.follow("", function, _Reader(frozenset()))
+    walk.follow("", function, frozenset())
+    walk.follow_what_was_named_later()
     return walk.found
 
 
 class _Walk:
+    """``names`` are those that the function uses that reads a value."""
+
     def __init__(self) -> None:
         self.found = Reach()
         self._functions: set[FunctionType] = set()
+        self._names: set[str] = set()  # of all functions
+        self._scopes: list[tuple[str, Mapping[str, Any]]] = []  # modules and classes, of which they may read any
+        self._followed: dict[tuple[int, frozenset[str] | None], Any] = {}  # kept, so that ids stay their own
+        self._depth = 0
 
-    def follow(self, where: str, value: Any, reader: _Reader) -> None:
-        """Take in a value, and what the reader may read of it."""
+    def follow(self, where: str, value: Any, names: frozenset[str]) -> None:
+        """Take in a value, and what may be read of it."""
+        key = (id(value), names if is_installed(value) else None)
         if type(value) in _PLAIN:
             self._tell(where, repr(value))
-        elif id(value) in reader.followed:
+        elif key in self._followed:
             self._tell(where, _named(value))
+        elif self._depth >= _DEEPEST:
+            self._tell(where, _named(value))
+            self.found.complete = False
         else:
-            reader.followed[id(value)] = value
-            self._follow_new(where, value, reader)
+            self._followed[key] = value
+            self._depth += 1
+            self._follow_new(where, value, names)
+            self._depth -= 1
 
-    def _follow_new(self, where: str, value: Any, reader: _Reader) -> None:
+    def follow_what_was_named_later(self) -> None:
+        """Attributes that one function names, of what another one reads and may have given to it."""
+        known = -1
+        while known != len(self._names) + len(self._scopes):
+            known = len(self._names) + len(self._scopes)
+            for where, scope in tuple(self._scopes):
+                self._follow_names(where, scope, frozenset(self._names))
+
+    def _follow_new(self, where: str, value: Any, names: frozenset[str]) -> None:
         function = underlying_function(value) if not isinstance(value, (type, ModuleType)) else None
-        if _is_a_librarys(function if function is not None else value):
+        if is_a_librarys(known := function if function is not None else value):
             self._tell(where, _named(value))
+            self.found.complete &= not reads_more(known)
         elif function is not None:
             self._follow_function(where, function)
             if type(value).__module__.partition(".")[0] not in ("builtins", "triton"):
-                self._follow_instance(where, value, reader)  # a decorator of the user's own
+                self._follow_instance(where, value, names)  # a decorator of the user's own
         elif isinstance(value, ModuleType):
             self._tell(where, _named(value))
-            self._follow_names(where, vars(value), reader)
+            self._follow_scope(where, value, vars(value), names)
         elif isinstance(value, type):
-            self._follow_class(where, value, reader)
+            self._follow_class(where, value, names)
         elif (parts := _parts(value)) is not None:
             self._tell(where, f"{_named(type(value))} of {len(parts)}")
             for name, part in parts:
-                self.follow(f"{where}{name}", part, reader)
+                self.follow(f"{where}{name}", part, names)
+            if not is_a_librarys(type(value)):
+                self._follow_class(where, type(value), names)
+                self._follow_held(where, value, names)
         elif (text := _text(value)) is not None:
             self._tell(where, text)
+            self.found.complete &= not isinstance(value, BuiltinFunctionType)  # an extension's: who knows what it reads
         else:
-            self._follow_instance(where, value, reader)
+            self._follow_instance(where, value, names)
 
     def _follow_function(self, where: str, function: FunctionType) -> None:
         self._tell(where, f"{function.__module__}.{function.__qualname__}:{function.__code__.co_firstlineno}")
@@ -111,46 +138,63 @@ class _Walk:
             self._tell(where, text_of(code))  # generated, as a dataclass's methods are; or one of many in its line
         if not code.co_filename.startswith("<"):
             self.found.files.add(code.co_filename)
-        reader = _Reader(names_in(code))
-        here = function.__qualname__
+        names, here = names_in(code), function.__qualname__
+        self._names |= names
         # Triton's interpreter adds names of its own to the module's: an attribute that is called so is none of them.
         own = {name: value for name, value in function.__globals__.items() if name in global_names_in(code)}
-        self._follow_names(here, own, reader)
-        self._follow_names(here, dict(_variables_around(function)), reader)
+        self._follow_names(here, own, names)
+        self._follow_names(here, dict(_variables_around(function)), names)
         for number, default in enumerate(function.__defaults__ or ()):
-            self.follow(f"{here}.default{number}", default, reader)
+            self.follow(f"{here}.default{number}", default, names)
         for name, default in sorted((function.__kwdefaults__ or {}).items()):
-            self.follow(f"{here}.default.{name}", default, reader)
-        if imports_in(code):
+            self.follow(f"{here}.default.{name}", default, names)
+        if imports_in(code) or any(map(_is_a_builtin_that_reads_more, global_names_in(code) - own.keys())):
             self.found.complete = False
 
-    def _follow_class(self, where: str, cls: type, reader: _Reader) -> None:
+    def _follow_class(self, where: str, cls: type, names: frozenset[str]) -> None:
         self._tell(where, _named(cls))
         for base in cls.__mro__:
-            if _is_a_librarys(base):
+            if is_a_librarys(base):
                 continue
             file = getattr(sys.modules.get(base.__module__), "__file__", None)
             self.found.files.update([file] if file else [])
             own = vars(base)
+            self._follow_scope(where, base, own, names)
             # An operator calls what it does not name: x + y is x.__add__(y).
             implicit = {name: value for name, value in own.items() if name.startswith("__") and _is_callable(value)}
-            self._follow_names(where, own, reader)
-            self._follow_names(where, implicit, _Reader(reader.names | implicit.keys(), reader.followed))
+            self._follow_names(where, implicit, names | implicit.keys())
             if "__triton_aggregate__" in own:
-                self.follow(f"{where}.annotations", dict(own.get("__annotations__", {})), reader)
+                self.follow(f"{where}.annotations", dict(own.get("__annotations__", {})), names)
 
-    def _follow_instance(self, where: str, value: Any, reader: _Reader) -> None:
-        self._follow_class(where, type(value), reader)
-        slots = {name for base in type(value).__mro__ for name in _slots(base) if hasattr(value, name)}
-        own = {**getattr(value, "__dict__", {}), **{name: getattr(value, name) for name in slots}}
-        foreign = any(not base.__flags__ & _HEAP_TYPE for base in type(value).__mro__ if base is not object)
-        if foreign or (not slots and not hasattr(value, "__dict__")):
+    def _follow_instance(self, where: str, value: Any, names: frozenset[str]) -> None:
+        self._follow_class(where, type(value), names)
+        if any(map(_may_hold_more, type(value).__mro__)) or not self._follow_held(where, value, names):
             self.found.complete = False
-        self._follow_names(where, own, reader)
 
-    def _follow_names(self, where: str, scope: Mapping[str, Any], reader: _Reader) -> None:
-        for name in sorted(reader.names & scope.keys()):
-            self.follow(f"{where}.{name}", scope[name], reader)
+    def _follow_held(self, where: str, value: Any, names: frozenset[str]) -> bool:
+        """All of an object's attributes; whether it can have any."""
+        slots = {
+            name: slot
+            for base in type(value).__mro__
+            for name, slot in vars(base).items()
+            if isinstance(slot, MemberDescriptorType) and base.__flags__ & _HEAP_TYPE
+        }
+        held = dict(getattr(value, "__dict__", {}))
+        for name, slot in slots.items():
+            with suppress(AttributeError):  # not assigned yet
+                held[name] = slot.__get__(value)
+        self._follow_names(where, held, names | held.keys())
+        return bool(slots) or hasattr(value, "__dict__")
+
+    def _follow_scope(self, where: str, value: Any, scope: Mapping[str, Any], names: frozenset[str]) -> None:
+        if not is_installed(value):
+            self._scopes.append((where, scope))
+            names |= {"__getattr__"}  # a module's function of this name is asked for what it has not
+        self._follow_names(where, scope, names)
+
+    def _follow_names(self, where: str, scope: Mapping[str, Any], names: frozenset[str]) -> None:
+        for name in sorted(names & scope.keys()):
+            self.follow(f"{where}.{name}", scope[name], names)
 
     def _tell(self, where: str, text: str) -> None:
         self.found.texts.add(f"{where}={text}")
@@ -172,6 +216,8 @@ def _parts(value: Any) -> list[tuple[str, Any]] | None:
         return [("()", value.func), ("(*)", value.args), ("(**)", value.keywords)]
     if isinstance(value, property):
         return [(".get", value.fget)]
+    if isinstance(value, functools.cached_property):
+        return [(".get", value.func)]
     if hasattr(value, "__func__"):  # a method, static or not
         return [(".function", value.__func__), (".self", getattr(value, "__self__", None))]
     if type(value).__module__.startswith("triton.") and type(value).__name__ in ("constexpr", "tuple"):
@@ -203,33 +249,20 @@ def _named(value: Any) -> str:
     return f"{named.__module__}.{named.__qualname__}"
 
 
-def _is_a_librarys(value: Any) -> bool:
-    """Whether a module, class or function is Triton's or the standard library's."""
-    if isinstance(value, ModuleType):
-        name = value.__name__
-    elif isinstance(value, (type, FunctionType)):
-        name = str(value.__module__)
-    else:
+def _is_a_builtin_that_reads_more(name: str) -> bool:
+    value = getattr(builtins, name, None)
+    return isinstance(value, BuiltinFunctionType) and reads_more(value)
+
+
+def _may_hold_more(base: type) -> bool:
+    """Whether instances of a class hold what no attribute of theirs tells: it is written in C, or Python's own."""
+    if base is object or base.__module__ in ("abc", "typing"):
         return False
-    root = name.partition(".")[0]
-    return root == "triton" or (root in sys.stdlib_module_names and _is_pythons_own(root))
-
-
-def _is_pythons_own(root: str) -> bool:
-    """Whether a module by a name of the standard library's comes from there: a project may have a ``code.py``."""
-    file = getattr(sys.modules.get(root), "__file__", None)
-    if file is None:
-        return root != "__main__"
-    return Path(file).is_relative_to(_STANDARD_LIBRARY) and "site-packages" not in file
+    return not base.__flags__ & _HEAP_TYPE or (is_a_librarys(base) and not base.__module__.startswith("triton."))
 
 
 def _is_callable(value: Any) -> bool:
     return isinstance(value, (FunctionType, staticmethod, classmethod)) or hasattr(value, "fn")
-
-
-def _slots(base: type) -> Iterable[str]:
-    slots = vars(base).get("__slots__", ())
-    return (slots,) if isinstance(slots, str) else tuple(slots)
 
 
 def _variables_around(function: FunctionType) -> Iterator[tuple[str, Any]]:

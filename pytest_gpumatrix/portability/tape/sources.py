@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType
 
 from pytest_gpumatrix.portability.tape.reach import reach_of
+
+_PIECE = 1 << 20  # bytes
+_WHEEL = re.compile(r"\+(cpu|cu\d+|rocm[\d.]+|xpu)$")  # which of PyTorch's wheels of a release it is
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -16,6 +21,7 @@ class SourceHash:
     """A name for equal sources."""
 
     text: str  # hexadecimal
+    files: Mapping[str, str]  # that it covers, each with the SHA-256 of its content
     complete: bool  # False: something within reach could not be hashed, so that equal hashes prove less
 
 
@@ -28,18 +34,23 @@ def source_hash(function: FunctionType) -> SourceHash:
     """
     reach = reach_of(function)
     hasher = hashlib.sha256()
-    for part in (*sorted(_file_hash(file) for file in reach.files), *sorted(reach.texts)):
+    files = {file: file_hash(file) for file in sorted(reach.files)}
+    for part in (*sorted(files.values()), *sorted(reach.texts)):
         hasher.update(part.encode(errors="surrogatepass") + b"\n")
-    return SourceHash(text=hasher.hexdigest(), complete=reach.complete)
+    return SourceHash(text=hasher.hexdigest(), files=files, complete=reach.complete)
 
 
 def generated_hash(text: str, torch_version: str) -> str:
-    """SHA-256 of a module that torch.compile generated, and of the release of torch, whose helpers it imports."""
-    release = torch_version.partition("+")[0]
-    return hashlib.sha256(f"{release}\n{text}".encode()).hexdigest()
+    """SHA-256 of a module that torch.compile generated, and of the version of torch, whose helpers it imports.
+
+    Wheels of one release for a CPU and for a GPU have the same helpers; other builds are told apart.
+    """
+    version = _WHEEL.sub("", torch_version)
+    return hashlib.sha256(f"{version}\n{text}".encode()).hexdigest()
 
 
-def _file_hash(file: str) -> str:
+def file_hash(file: str | Path) -> str:
+    """SHA-256 of a file's content, in hexadecimal; read again only when its time or size changes. Raises OSError."""
     path = Path(file)
     stat = path.stat()
     return _hash_of_version(path, stat.st_mtime_ns, stat.st_size)
@@ -47,4 +58,8 @@ def _file_hash(file: str) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def _hash_of_version(path: Path, mtime: int, size: int) -> str:  # noqa: ARG001 - they make up the key
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    hasher = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            hasher.update(piece)
+    return hasher.hexdigest()

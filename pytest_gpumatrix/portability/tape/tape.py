@@ -13,9 +13,10 @@ import msgspec
 
 from pytest_gpumatrix.errors import GpuMatrixError
 from pytest_gpumatrix.portability.tape.launch import Launch, Problem, digest
+from pytest_gpumatrix.portability.tape.line_kinds import LineKind
 from pytest_gpumatrix.record.atomic import write_atomically
 
-SCHEMA = 3  # raised when a line's meaning changes; fields that are only added are ignored by an older reader
+SCHEMA = 4  # raised when a line's meaning changes; fields that are only added are ignored by an older reader
 LONGEST_LINE = 64 << 20  # bytes: a CUDA program's source is on its line, and no larger one is met
 
 
@@ -29,14 +30,20 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag=
     versions: dict[str, str] = {}
 
 
-Line = Header | Launch | Problem
+class End(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="end"):
+    """The last line: a file without it is not whole, wherever it was cut."""
+
+    lines: int  # before this one
+
+
+Line = Header | Launch | Problem | End
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Line)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tape:
-    """What a run launched. ``cut_off`` says that the file ended in the middle of a line."""
+    """What a run launched. ``cut_off`` says that the file was not whole."""
 
     header: Header
     launches: tuple[Launch, ...]
@@ -60,8 +67,8 @@ class TapeWriter:
         self.write(header)
 
     def write(self, line: Line) -> None:
-        """Append one line."""
-        content = memoryview(_ENCODER.encode(line) + b"\n")
+        """Append one line. A launch that could not be read again (a grid of -1 blocks) is written as a Problem."""
+        content = memoryview(_readable(line) + b"\n")
         with self._lock:
             try:
                 while content:
@@ -71,10 +78,20 @@ class TapeWriter:
                 raise
 
     def close(self) -> None:
-        """Close the file. GpuMatrixError if a line could not be written, for then the tape is not whole."""
+        """End the tape. GpuMatrixError if a line could not be written, for then the tape is not whole."""
+        try:
+            if self._error is None:
+                self.write(End(lines=self._written()))
+        except OSError as error:
+            self._error = error
         self._file.close()
         if self._error is not None:
             raise GpuMatrixError(f"{self._file.name}: the tape is not whole: {self._error}") from self._error
+
+    def _written(self) -> int:
+        """As many lines as the file holds: a process that a test forked writes into it too."""
+        with Path(self._file.name).open("rb") as file:
+            return sum(1 for _ in file)
 
     def __enter__(self) -> TapeWriter:
         return self
@@ -82,13 +99,17 @@ class TapeWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        if error is None:
+            self.close()
+        else:
+            self._file.close()  # without its end
 
 
 class TapeLines(Iterator[Launch | Problem]):
     """The lines of a tape after its header, one at a time: the file is never held whole.
 
-    ``cut_off`` is known when all have been read: whether the file ended in the middle of a line, which is left out.
+    ``cut_off`` is known when all have been read: whether the file's last line, which is left out if it is not whole, is
+    no End, or one of a file with more or fewer lines.
     """
 
     def __init__(self, path: Path) -> None:
@@ -105,11 +126,13 @@ class TapeLines(Iterator[Launch | Problem]):
             with path.open("rb") as file:  # closed also when the iterator is dropped
                 first = _bounded_line(path, 1, file)
                 yield _read_header(path, first if first.endswith(b"\n") else b"")
-                number = 2
+                number, last = 2, None
                 while (line := _bounded_line(path, number, file)).endswith(b"\n"):
-                    yield _read_line(path, number, line)
+                    last = _read_line(path, number, line)
+                    if not isinstance(last, End):
+                        yield last
                     number += 1
-                self.cut_off = bool(line)
+                self.cut_off = bool(line) or last != End(lines=number - 2)
         except OSError as error:
             raise GpuMatrixError(f"{path}: cannot read the tape: {error.strerror or error}") from error
 
@@ -125,7 +148,7 @@ def iter_tape(path: Path) -> tuple[Header, TapeLines]:
 
 
 def read_tape(path: Path) -> Tape:
-    """Read a tape at once; a last line that is cut off is left out, and noted. Errors as of ``iter_tape``."""
+    """Read a tape at once; that it is cut off is noted. Errors as of ``iter_tape``."""
     header, lines = iter_tape(path)
     launches, problems = [], []
     for line in lines:
@@ -154,8 +177,10 @@ def merge_tapes(tapes: Sequence[Tape]) -> Tape:
 
 
 def write_tape(path: Path, tape: Tape) -> None:
-    """Write a whole tape; the file appears complete or not at all."""
-    lines: Iterable[Line] = (tape.header, *tape.launches, *tape.problems)
+    """Write a tape; the file appears complete or not at all. One that is cut off stays so: it has no End."""
+    lines: list[Line] = [tape.header, *tape.launches, *tape.problems]
+    if not tape.cut_off:
+        lines.append(End(lines=len(lines)))
     write_atomically(path, b"".join(_ENCODER.encode(line) + b"\n" for line in lines))
 
 
@@ -168,6 +193,17 @@ def _distinct(launches: Iterable[Launch]) -> Iterator[Launch]:
             yield launch
 
 
+def _readable(line: Line) -> bytes:
+    content = _ENCODER.encode(line)
+    if not isinstance(line, Launch):
+        return content
+    try:
+        _DECODER.decode(content)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        return _ENCODER.encode(Problem(test=line.test, message=f"a launch of {line.kernel.name}: {error}"))
+    return content
+
+
 def _bounded_line(path: Path, number: int, file: BinaryIO) -> bytes:
     line = file.readline(LONGEST_LINE + 1)
     if len(line) > LONGEST_LINE:
@@ -176,16 +212,14 @@ def _bounded_line(path: Path, number: int, file: BinaryIO) -> bytes:
 
 
 def _read_header(path: Path, line: bytes) -> Header:
-    try:
-        schema = msgspec.json.decode(line, type=dict[str, object]).get("schema")
-    except (msgspec.MsgspecError, RecursionError):
-        schema = None
-    if not isinstance(schema, int):
-        raise GpuMatrixError(f"{path}: not a tape: its first line is no header (a tape is written by --gpu-matrix-out)")
-    if schema != SCHEMA:
+    kind = LineKind.of(line)
+    if kind.record != "header" or kind.schema is None:
         raise GpuMatrixError(
-            f"{path}: a tape of schema {schema}; this gpumatrix reads schema {SCHEMA}: record it again"
+            f"{path}: not a tape, but {kind.name}: a tape is launches.tape.jsonl of a run with --gpu-matrix-out"
         )
+    if kind.schema != SCHEMA:
+        way_out = "record it again" if kind.schema < SCHEMA else "it comes from a newer one"
+        raise GpuMatrixError(f"{path}: a tape of schema {kind.schema}; this gpumatrix reads schema {SCHEMA}: {way_out}")
     header = _read_line(path, 1, line)
     if not isinstance(header, Header):
         raise _refusal(path, 1, "not the header of a tape")
@@ -196,10 +230,17 @@ def _read_line(path: Path, number: int, line: bytes) -> Line:
     try:
         found = _DECODER.decode(line)
     except (msgspec.MsgspecError, RecursionError) as error:  # the latter for what is nested too deep
-        raise _refusal(path, number, f"a broken line of the tape: {error}") from error
+        raise _refusal(path, number, _what_is_wrong(line, error)) from error
     if isinstance(found, Header) and number > 1:
         raise _refusal(path, number, "a second header: two tapes run together? Merge them instead")
     return found
+
+
+def _what_is_wrong(line: bytes, error: Exception) -> str:
+    not_known = LineKind.of(line).not_known
+    if not_known is not None:
+        return f"{not_known}, which this gpumatrix does not know: the tape may come from a newer one"
+    return f"a broken line of the tape: {error}"
 
 
 def _refusal(path: Path, number: int, what: str) -> GpuMatrixError:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_gpumatrix.errors import GpuMatrixError
 from pytest_gpumatrix.portability.binaries.candidates import NotRead, find_candidates
 from tests.portability.binaries.samples import SAMPLES
 from tests.portability.binaries.test_sections import windows_library
@@ -18,7 +19,7 @@ def put(source: str, place: Path) -> Path:
 
 def found(root: Path) -> tuple[list[str], dict[str, str]]:
     """The names of the candidates, and of what could not be read with the reason."""
-    items = list(find_candidates(root))
+    items = [item for item in find_candidates(root) if item is not None]
     files = [str(item.relative_to(root)) for item in items if isinstance(item, Path)]
     return files, {str(item.path.relative_to(root)): item.reason for item in items if isinstance(item, NotRead)}
 
@@ -48,8 +49,37 @@ def test_files_are_found_by_name_and_by_their_sections(tmp_path: Path) -> None:
 
 def test_one_file_may_be_given(tmp_path: Path) -> None:
     assert list(find_candidates(SAMPLES / "hopper.so")) == [SAMPLES / "hopper.so"]
-    [nothing] = find_candidates(SAMPLES / "plain.so")
-    assert nothing == NotRead(path=SAMPLES / "plain.so", reason="it carries no CUDA code")
+    with pytest.raises(GpuMatrixError, match=r"plain\.so carries no CUDA code: name a library"):
+        list(find_candidates(SAMPLES / "plain.so"))
+
+
+def test_a_file_without_cuda_code_is_counted(tmp_path: Path) -> None:
+    put("library.so", tmp_path / "a.so")
+    put("plain.so", tmp_path / "b" / "plain.so")
+    put("plain.so", tmp_path / "b" / "README.md")
+    assert list(find_candidates(tmp_path)) == [tmp_path / "a.so", None, None]
+
+
+ARCHIVES = ["p-1.0-py3-none-any.whl", "a.zip", "a.egg", "a.tar", "a.tar.gz", "A.TGZ", "a.tar.zst", "a.conda"]
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_an_archive_is_named_and_not_read(tmp_path: Path, name: str) -> None:
+    put("library.so", tmp_path / name)
+    reason = "an archive: unpack it, and scan what was in it"
+    assert found(tmp_path) == ([], {name: reason})
+    assert list(find_candidates(tmp_path / name)) == [NotRead(path=tmp_path / name, reason=reason)]
+
+
+@pytest.mark.parametrize("before", [0, 2**20 - 5])
+def test_a_static_library_is_named_if_it_carries_cuda_code(tmp_path: Path, before: int) -> None:
+    member = (SAMPLES / "library.so").read_bytes()
+    names = member[member.index(b".nv_fatbin") :]  # across the border of what is read at a time, or not
+    (tmp_path / "with.a").write_bytes(b"!<arch>\n".ljust(before, b" ") + names)
+    (tmp_path / "without.a").write_bytes(b"!<arch>\n" + (SAMPLES / "plain.so").read_bytes())
+    files, not_read = found(tmp_path)
+    assert (files, list(not_read)) == ([], ["with.a"])
+    assert not_read["with.a"].startswith("a static library with CUDA code: unpack it")
 
 
 def test_a_file_with_several_names_is_one(tmp_path: Path) -> None:

@@ -52,7 +52,11 @@ def test_a_name_is_only_a_name(real: Cuobjdump, tmp_path: Path) -> None:
         ("exit 3", "ends with 3: it says nothing"),
         ("kill -SEGV $$", "ends with -11"),
         ("echo 'ELF file    1: file.1.sm_999x.cubin'", "not known here: not an architecture: 'sm_999x'"),
-        ("echo 'ELF file    1: file.1.sm_107f.cubin'", "not known here: there is no family target sm_107f"),
+        ("echo 'ELF file    1: file.1.sm_999.cubin'", "not known here: there is no sm_999"),
+        ("echo 'ELF file    1: file.1.sm_99a.cubin'", "not known here: there is no sm_99"),
+        ("echo 'PTX file    1: file.1.sm_29.ptx'", "not known here: there is no sm_29"),
+        ("echo 'ELF file    1: file.1.sm_107f.cubin'", "not known here: there is no sm_107"),
+        ("echo 'ELF file    1: file.1.sm_89f.cubin'", "not known here: there is no family target sm_89f"),
         ("echo nothing of that form", "neither machine code nor PTX"),
     ],
 )
@@ -65,6 +69,11 @@ def test_what_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(cuobjdump, "_SECONDS", 0.2)
     with pytest.raises(CannotListError, match="did not end within"):
         stand_in(tmp_path, "exec sleep 60").list_code(SAMPLES / "hopper.so")
+
+
+@pytest.mark.parametrize(("size", "seconds"), [(0, 60), (200 * 10**6, 160), (10**12, 600)])
+def test_a_large_file_has_longer_and_none_for_ever(size: int, seconds: float) -> None:
+    assert cuobjdump.seconds_for(size) == seconds
 
 
 def test_a_program_that_cannot_be_run_is_named(tmp_path: Path) -> None:
@@ -85,7 +94,10 @@ def test_ptx_says_what_it_is_for(tmp_path: Path, text: str, arch: str) -> None:
     assert list_ptx(file) == {Binary.parse(arch, ptx=True): 1}
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\x00", b".target sm_107f\n", b"// .target\n", b".target compute_80"])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\xff\x00", b".target sm_107f\n", b".target sm_29\n", b"// .target\n", b".target compute_80"],
+)
 def test_what_is_no_ptx_is_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "a.ptx"
     file.write_bytes(content)

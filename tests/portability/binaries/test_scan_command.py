@@ -60,7 +60,7 @@ def test_few_pieces_of_code_are_told(tmp_path: Path, capsys: pytest.CaptureFixtu
 
     carried = Carried(origin=Origin(name="p", version="1"), libraries=(library("sm_80 " * 9 + "sm_90a"),))
     devices = {"h100": catalogue.load().resolve("h100-sxm"), "a100": catalogue.load().resolve("a100-80gb")}
-    coverage = Coverage(environment="here", tool=None, devices=devices, carried=[carried], not_read=[])
+    coverage = Coverage(environment="here", tool=None, devices=devices, carried=[carried], not_read=[], files=1)
     assert "p 1: sm_80 sm_90a (1 of 9); few pieces of code for: h100 (9.0) 1 of 9" in render_binaries(coverage)
 
 
@@ -94,18 +94,46 @@ def test_json_has_each_file(packages: Path, tmp_path: Path) -> None:
         (["library.so", "lto.so"], "8.0", 3),
         (["hopper.so", "lto.so"], "8.0", 1),
         (["add.ptx"], "9.0", 0),
+        (["library.so", "a.whl"], "8.0", 3),
+        (["hopper.so", "a.whl"], "8.0", 1),
     ],
 )
 def test_exit_codes(tmp_path: Path, files: list[str], devices: str, exit_code: int) -> None:
     for name in files:
-        shutil.copyfile(SAMPLES / name, tmp_path / name)
+        source = SAMPLES / name if (SAMPLES / name).exists() else SAMPLES / "library.so"
+        shutil.copyfile(source, tmp_path / name)
     assert main(["scan", "--binaries", str(tmp_path), "--devices", devices]) == exit_code
+
+
+@pytest.mark.parametrize(
+    ("files", "exit_code", "last"),
+    [
+        ([], 0, "no CUDA code found in 0 files."),
+        (["README.md"], 0, "no CUDA code found in 1 file."),
+        (["README.md", "plain.so"], 0, "no CUDA code found in 2 files."),
+        (["README.md", "a.zip"], 3, "no CUDA code found in 2 files; 1 could not be read."),
+    ],
+)
+def test_a_folder_without_cuda_code_is_not_said_to_leave_no_device_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], files: list[str], exit_code: int, last: str
+) -> None:
+    for name in files:
+        shutil.copyfile(SAMPLES / "plain.so", tmp_path / name)
+    assert main(["scan", "--binaries", str(tmp_path), "--devices", "8.6"]) == exit_code
+    assert capsys.readouterr().out.splitlines()[-1] == last
+
+
+def test_an_archive_may_not_be_given_either(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copyfile(SAMPLES / "library.so", tmp_path / "a.whl")
+    assert main(["scan", "--binaries", "a.whl", "--devices", "8.0"]) == 3
+    assert "an archive: unpack it, and scan what was in it" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
         (["--binaries", "nowhere", "--devices", "8.6"], "nowhere: No such file or directory"),
+        (["--binaries", "README.md", "--devices", "8.6"], "README.md carries no CUDA code: name a library"),
         (["--binaries", ".", "--devices", "rtx-9999"], "rtx-9999"),
         (["--binaries", "."], "no device to look at"),
     ],
@@ -118,6 +146,7 @@ def test_mistakes(
     reason: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "README.md").write_text("words")
     assert main(["scan", *arguments]) == 2
     assert reason in capsys.readouterr().err
 

@@ -31,9 +31,22 @@ def absurd(**fields: int) -> bytes:
     return bytes(content)
 
 
+def of_many_sections() -> bytes:
+    """The library with its count of sections and the index of their names where they are from 65,280 sections on:
+    in the first section's size and link. Source: the ELF-64 object file format, "Section table"."""
+    content = bytearray(LIBRARY)
+    [table] = struct.unpack_from("<Q", content, 0x28)
+    count, names = struct.unpack_from("<HH", content, 0x3C)
+    struct.pack_into("<HH", content, 0x3C, 0, 0xFFFF)
+    struct.pack_into("<Q", content, table + 32, count)
+    struct.pack_into("<I", content, table + 40, names)
+    return bytes(content)
+
+
 @pytest.mark.parametrize(
     ("content", "carries"),
     [
+        (of_many_sections(), True),
         *(((SAMPLES / name).read_bytes(), True) for name in CARRIED if not name.endswith(".fatbin")),
         ((SAMPLES / "lto.so").read_bytes(), True),
         ((SAMPLES / "plain.so").read_bytes(), False),
@@ -54,7 +67,7 @@ def test_what_carries_cuda_code(content: bytes, carries: bool) -> None:
     [
         (LIBRARY[:5000], "it is cut off"),
         (LIBRARY[:40], "it is cut off"),
-        (absurd(table=2**63), "it is cut off, or its tables are absurd"),
+        (absurd(table=2**63), "it is cut off, or its headers are absurd"),
         (absurd(table=2**62), "it is cut off"),
         (absurd(table=0), "it has no table of sections, which may have been stripped"),
         (absurd(size=63), "its table of sections is absurd"),
@@ -97,6 +110,7 @@ def fatbin(**fields: tuple[int, str, int]) -> bytes:
         (fatbin(piece_version=(18, "<H", 0x0201)), "a piece of code of an unknown form"),
         (fatbin(header=(20, "<I", 8)), "a piece of code of an unknown form"),
         (fatbin(architecture=(44, "<I", 7)), "an architecture that is not known here"),
+        (fatbin(architecture=(44, "<I", 99)), "an architecture that is not known here: there is no sm_99"),
         (fatbin(kind=(16, "<H", 8))[:-100], "it is cut off"),
         (fatbin(kind=(16, "<H", 8))[: 16 + 64 + 8], "it is cut off"),
         (b"\0" * 64, "it has neither machine code nor PTX"),

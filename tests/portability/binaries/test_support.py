@@ -61,5 +61,6 @@ def test_the_exit_code(codes: list[str], unread: int, left_out: tuple[str, ...],
         devices={name: catalogue.load().resolve(name) for name in ("rtx-3090", "h100-sxm")},
         carried=[Carried(origin=Origin(name="p"), libraries=tuple(map(library, codes)))] if codes else [],
         not_read=[NotRead(path=Path("b.so"), reason="it is cut off")] * unread,
+        files=len(codes) + unread,
     )
     assert (coverage.left_out, coverage.exit_code) == (left_out, exit_code)

@@ -47,7 +47,28 @@ def test_what_may_go_better_next_time_is_not_kept(tmp_path: Path, status: Status
     assert cache.get(job()) is None
 
 
-@pytest.mark.parametrize("fields", [{"source": '#include "mine.h"'}, {"options": {"pre_include": "mine.h"}}])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"options": {"pre_include": "mine.h"}},
+        *(
+            {"source": source}
+            for source in (
+                '#include "mine.h"',
+                '# include "mine.h"',
+                '#\t/* which\none */ include "mine.h"',
+                '%:include "mine.h"',
+                '??=include "mine.h"',
+                '#\\\ninclude "mine.h"',
+                '# \\\r\n inc\\\r\nlude "mine.h"',
+                '#in??/\nclude "mine.h"',
+                '#if __has_include("mine.h")\n#endif',
+                'int a[] = {\n#embed "mine.bin"\n};',
+            )
+        ),
+    ],
+    ids=repr,
+)
 def test_a_program_that_includes_headers_is_not_kept(tmp_path: Path, fields: dict[str, Any]) -> None:
     cache = CompileCache(tmp_path, {})
     cache.put(job(**fields), COMPILED)
@@ -110,3 +131,28 @@ def test_what_is_not_known_for_want_of_a_disassembler_is_asked_again(
     without = compiler_version({})
     monkeypatch.setattr("pytest_gpumatrix.portability.compiling.cache.disassemblers", lambda: iter((tool,)))
     assert compiler_version({}) != without
+
+
+def test_a_tool_that_a_setting_names_counts_by_what_it_is(tmp_path: Path) -> None:
+    ptxas = tmp_path / "ptxas"
+    ptxas.write_text("one")
+    before = compiler_version({"TRITON_PTXAS_PATH": str(ptxas)})
+    assert before == compiler_version({"TRITON_PTXAS_PATH": str(ptxas)})
+    ptxas.write_text("another")
+    assert before != compiler_version({"TRITON_PTXAS_PATH": str(ptxas)})
+
+
+@pytest.mark.parametrize("name", ["CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH"])
+def test_where_cuda_is_found_counts(name: str) -> None:
+    assert compiler_version({name: "/first"}) != compiler_version({name: "/second\udcff"})
+
+
+@pytest.mark.parametrize(
+    "package", ["triton", "cuda-core", "cuda-bindings", "cuda-toolkit", "nvidia-cuda-nvrtc", "nvidia-nvjitlink-cu12"]
+)
+def test_the_release_of_each_compiler_counts(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    def with_release(release: str) -> str:
+        monkeypatch.setattr(importlib.metadata, "version", lambda name: release if name == package else "1")
+        return compiler_version({})
+
+    assert with_release("1") != with_release("2")

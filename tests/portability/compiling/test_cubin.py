@@ -85,7 +85,7 @@ def test_a_compiled_program_has_them() -> None:
         follows_device=True,
         options={},
     )
-    found = compile_cuda(program, "sm_86", lambda: None).kernels
+    found = compile_cuda(program, "sm_86", Path(), lambda: None).kernels
     assert found is not None
     assert found["bounded"] == KernelFigures(
         static_shared_memory=STATIC,

@@ -162,7 +162,7 @@ PROGRAM = CudaProgram(
 def test_the_figures_of_a_program(arch: str) -> None:
     pytest.importorskip("cuda.core")
     pytest.importorskip("triton")  # its disassembler
-    found = compile_cuda(PROGRAM, arch, lambda: None).kernels
+    found = compile_cuda(PROGRAM, arch, Path(), lambda: None).kernels
     assert found is not None
     assert (found["adds"].atomics, found["adds"].compare_and_swaps, found["adds"].spill_stores) == (1, 0, 0)
     assert (found["spills"].atomics, found["spills"].tensor_path) == (0, TensorPath.NONE)
@@ -174,7 +174,7 @@ def test_the_figures_of_a_program(arch: str) -> None:
 def test_without_a_disassembler_counts_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cuda.core")
     monkeypatch.setattr(machine_code, "disassemblers", lambda: iter(()))
-    found = (compile_cuda(PROGRAM, "sm_86", lambda: None).kernels or {})["adds"]
+    found = (compile_cuda(PROGRAM, "sm_86", Path(), lambda: None).kernels or {})["adds"]
     assert found == KernelFigures(
         static_shared_memory=0, registers=found.registers, stack=0, spill_stores=0, spill_loads=0
     )

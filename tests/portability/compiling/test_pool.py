@@ -155,7 +155,7 @@ def test_a_job_is_taken_when_a_process_is_free_for_it(tmp_path: Path) -> None:
     )
     for _ in range(5):
         next(results)
-    results.close()  # type: ignore[attr-defined]  # a generator
+    results.close()
     assert taken <= 5 + 2 + 2  # wanted, waiting to be wanted, and with a process
 
 

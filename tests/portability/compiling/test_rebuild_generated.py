@@ -91,7 +91,7 @@ def test_why_a_generated_kernel_cannot_be_rebuilt(tmp_path: Path) -> None:
     found = run(
         [
             job(source, version="2.7.0"),
-            job(source, version=f"{release()}+another.build"),
+            job(source, version=f"{release()}+cu130"),
             job(source, name="other"),
             job("def"),
         ],
@@ -135,9 +135,9 @@ REFUSED = [
     (hostile(head="from . import system"), "line 5: imports system from"),
     (
         hostile(head="from triton.runtime.jit import os"),
-        "line 5: (uses os of triton.runtime.jit|triton.runtime.jit has no os)",
+        "line 5: imports os from triton.runtime.jit",
     ),
-    (hostile(head="from triton.runtime.cache import os"), "line 5: uses os of triton.runtime.cache"),
+    (hostile(head="from triton.runtime.cache import os"), "line 5: imports os from triton.runtime.cache"),
     (hostile(head="from torch._inductor.runtime.compile_tasks import os"), "line 5: imports os from torch"),
     (hostile(head="from torch._inductor.runtime.triton_helpers import warnings"), "line 5: uses warnings"),
     (hostile(head="print(1)"), r"line 5: a statement of its own: print\(1\)"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pytest_gpumatrix.portability.compiling.compile_cuda import compile_cuda
@@ -125,6 +127,6 @@ def test_what_nvidias_compilers_say(
     source: str, arch: str, fields: dict[str, object], status: Status, message: str
 ) -> None:
     pytest.importorskip("cuda.core")
-    found = compile_cuda(program(source, **fields), arch, lambda: None)
+    found = compile_cuda(program(source, **fields), arch, Path(), lambda: None)
     assert (found.status, found.message[: len(message)]) == (status, message)
     assert bool(found.message) == bool(message)

@@ -41,9 +41,13 @@ class FakeCard:
         self.free = FREE
         self.broken = False  # as a kernel that faults leaves it
 
-    def _empty_cache(self) -> None:
+    def _ask(self) -> None:
         if self.broken:
             raise RuntimeError("CUDA error: an illegal memory access was encountered\nmore")
+
+    def _set_fraction(self, fraction: float, device: int) -> None:
+        self._ask()
+        self.fractions[device] = fraction
 
     def install(self, torch: Any, monkeypatch: pytest.MonkeyPatch, queue: Sequence[Any] = ()) -> None:
         """Before CUDA begins; ``queue`` is what is to be done then. Whether it has begun is put back."""
@@ -52,15 +56,21 @@ class FakeCard:
         def begin() -> None:
             monkeypatch.setattr(cuda, "_get_device_properties", lambda _: Properties(), raising=False)
 
+        def memory_info(_: int) -> tuple[int, int]:
+            cuda.init()
+            return self.free, TOTAL
+
         core = {
             "_cuda_getDeviceCount": lambda: self.count,
             "_cuda_getDevice": lambda: 0,
             "_cuda_init": begin,
             "_cuda_isInBadFork": lambda: False,
             "_cuda_getArchFlags": lambda: self.archs,
-            "_cuda_emptyCache": self._empty_cache,
-            "_cuda_setMemoryFraction": lambda fraction, device: self.fractions.__setitem__(device, fraction),
+            "_cuda_emptyCache": self._ask,
+            "_cuda_setMemoryFraction": self._set_fraction,
             "_cuda_getMemoryFraction": lambda device: self.fractions.get(device, 1.0),
+            "_accelerator_getMemoryInfo": memory_info,
+            "_accelerator_getDeviceIndex": lambda: 0,
             "_cuda_memoryStats": lambda _: {"reserved_bytes": {"all": {"current": self.reserved}}},
         }
         for name, function in core.items():

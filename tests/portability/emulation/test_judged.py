@@ -6,7 +6,7 @@ import pytest
 
 from pytest_gpumatrix.portability.emulation.judged import held_against_the_device
 from pytest_gpumatrix.record.cell import Cell
-from pytest_gpumatrix.record.outcome import Evidence, Outcome
+from pytest_gpumatrix.record.outcome import Evidence, Outcome, Standing
 from pytest_gpumatrix.triage.cause import Category, Cause
 
 CAUSE = Cause(category=Category.ARCH_FEATURE, evidence="e4m3", action="gate it", rule="a-rule")
@@ -52,12 +52,40 @@ def test_and_meets_an_expectation_of_just_that() -> None:
     assert (cell.outcome, cell.evidence) == (Outcome.XFAILED, Evidence.EMULATED)
 
 
-def test_what_is_not_known_is_said() -> None:
-    unknown = compiled(Outcome.NOT_RUN, "a (and 3 more)", "a\nb\nc\nd")
+def test_a_pass_of_which_something_is_not_known_is_none() -> None:
+    unknown = compiled(Outcome.NOT_RUN, "a (and 3 more)", "a\nb\nc\nd", slow=("k: spills",))
     cell = held_against_the_device(ran(Outcome.PASSED), unknown)
-    assert (cell.outcome, cell.evidence) == (Outcome.PASSED, Evidence.EMULATED)
-    told = "not known of the device: "
-    assert cell.message == f"{told}a; {told}b; {told}c; and 1 more"
+    assert (cell.outcome, cell.evidence, cell.standing) == (Outcome.NOT_RUN, Evidence.EMULATED, Standing.NEUTRAL)
+    assert cell.message == "passed while posing; not known of the device: a; b; c; and 1 more"
+    assert (cell.details, cell.slow) == ("a\nb\nc\nd", ("k: spills",))
+
+
+def test_an_unexpected_one_is_none_either() -> None:
+    strict = ran(Outcome.XPASSED, strict=True, message="[XPASS(strict)] e4m3 needs 8.9")
+    cell = held_against_the_device(strict, compiled(Outcome.NOT_RUN, "a", "a"))
+    assert (cell.outcome, cell.strict) == (Outcome.NOT_RUN, False)
+    assert cell.message == (
+        "passed while posing, though a failure is expected (e4m3 needs 8.9); not known of the device: a"
+    )
+
+
+@pytest.mark.parametrize(
+    "judged",
+    [
+        compiled(Outcome.NOT_RUN, "1 kernel launch fits; where it ran: xpassed", slow=("k: spills",)),
+        compiled(Outcome.NOT_RUN, "no kernel launch to go by"),
+        compiled(Outcome.COMPILED, "2 launches fit"),
+    ],
+)
+@pytest.mark.parametrize("message", ["[XPASS(strict)] too large there", "too large there"])
+def test_a_failure_that_did_not_come_while_posing_is_no_finding(judged: Cell, message: str) -> None:
+    cell = held_against_the_device(ran(Outcome.XPASSED, strict=True, message=message, details="all"), judged)
+    assert (cell.outcome, cell.strict, cell.standing) == (Outcome.XPASSED, False, Standing.NEUTRAL)
+    assert cell.message == (
+        "passed while posing, though a failure is expected (too large there): "
+        "whether the device passes as well cannot be told"
+    )
+    assert (cell.details, cell.slow) == ("", judged.slow)  # no place for details in JUnit
 
 
 @pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.SKIPPED_REQUIREMENT, Outcome.CRASHED, Outcome.UNKNOWN])

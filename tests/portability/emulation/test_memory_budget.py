@@ -26,4 +26,4 @@ def test_it_is_never_more_than_the_device_or_the_card_has(
     assert 0 <= budget.fraction_of_card(fraction) <= budget.fraction <= 1
     assert budget.fraction * card <= max(budget.allowed, card) * (1 + 1e-9)
     assert 0 <= budget.free(free, reserved) <= min(free, budget.allowed)
-    assert 0 <= budget.fraction_of_device(budget.fraction_of_card(fraction)) <= 1
+    assert budget.fraction_of_card(fraction) <= fraction * max(1, device / card) * (1 + 1e-9)

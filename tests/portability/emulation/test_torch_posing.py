@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from pytest_gpumatrix.hardware import catalogue
-from pytest_gpumatrix.portability.emulation.posing import posing
+from pytest_gpumatrix.portability.emulation.posing import Posing, posing
+from pytest_gpumatrix.portability.emulation.refusing import Refusing
 from tests.portability.emulation.fake_card import FREE, TOTAL, FakeCard, Properties
 
 torch = pytest.importorskip("torch")
@@ -61,7 +62,11 @@ def posed(card: FakeCard) -> Iterator[FakeCard]:
         (lambda: torch.cuda.is_bf16_supported(including_emulation=False), True, True),
         (lambda: torch.cuda.is_tf32_supported(), True, True),
         (lambda: torch.cuda.device_count(), 2, 2),
-        (lambda: torch.cuda.get_per_process_memory_fraction(0), 1.0, pytest.approx(BUDGET / RTX_3090.memory)),
+        (lambda: torch.cuda.get_per_process_memory_fraction(0), 1.0, 1.0),
+        (lambda: torch.get_device_module("cuda").get_device_properties(1).major, 9, 8),
+        (lambda: torch.compiler.disable(torch.cuda.get_device_capability)(), (9, 0), (8, 6)),
+        (lambda: torch._dynamo.disable(torch.cuda.get_device_capability, recursive=False)(), (9, 0), (8, 6)),
+        (lambda: torch._disable_dynamo(torch.cuda.get_device_capability)(), (9, 0), (8, 6)),
     ],
 )
 def test_code_is_told_of_the_device_and_afterwards_of_the_card(
@@ -72,6 +77,17 @@ def test_code_is_told_of_the_device_and_afterwards_of_the_card(
         assert ask() == told
     assert ask() == native
     assert set(card.fractions.values()) <= {1.0}
+
+
+@pytest.mark.skipif(not hasattr(torch.accelerator, "get_memory_info"), reason="not in this PyTorch")
+def test_any_accelerators_memory_is_the_devices_also_where_nobody_has_begun_cuda(card: FakeCard) -> None:
+    assert torch.accelerator.get_memory_info(0) == (FREE, TOTAL)
+    torch.cuda._initialized = False
+    with posing(RTX_3090):
+        card.reserved = 4 * GIB
+        assert torch.accelerator.get_memory_info(0) == (BUDGET - 4 * GIB, RTX_3090.memory)
+        assert torch.accelerator.memory.get_memory_info() == (BUDGET - 4 * GIB, RTX_3090.memory)
+    assert torch.accelerator.get_memory_info(0) == (FREE, TOTAL)
 
 
 def test_below_8_0_bf16_is_emulated_and_tf32_is_not_there(card: FakeCard) -> None:
@@ -145,11 +161,62 @@ def test_what_others_queued_and_failed_does_not_end_the_pose(posed: FakeCard) ->
     assert posed.fractions == {index: pytest.approx(BUDGET / TOTAL) for index in range(2)}
 
 
+def test_a_begin_that_fails_is_undone(card: FakeCard, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(refusing: Refusing, torch: object) -> None:
+        raise RuntimeError("half-way")
+
+    torch.cuda.init()
+    monkeypatch.setattr(Refusing, "_follow", fails)
+    watching = list(sys.meta_path)
+    with pytest.raises(RuntimeError, match="half-way"), posing(RTX_3090):
+        raise AssertionError("it has begun")
+    assert sys.meta_path == watching
+    assert torch.cuda.get_device_capability() == (9, 0)
+    assert set(card.fractions.values()) == {1.0}
+
+
+def test_memory_that_cannot_be_given_back_does_not_keep_the_rest_posed(card: FakeCard) -> None:
+    watching = list(sys.meta_path)
+    pose = Posing(RTX_3090)
+    pose.begin()
+    torch.cuda.init()
+    card.broken = True
+    with pytest.raises(RuntimeError, match="illegal memory access"):
+        pose.end()
+    card.broken = False
+    assert sys.meta_path == watching
+    assert torch.cuda.get_device_capability() == (9, 0)
+
+
+def test_a_card_has_one_object_of_properties(posed: FakeCard) -> None:
+    first = torch.cuda.get_device_properties(0)
+    assert torch.cuda.get_device_properties(0) is first
+    assert torch.cuda.get_device_properties(1) is not first
+
+
+@pytest.mark.parametrize(("before", "allowed"), [(0.5, RTX_3090.memory // 2), (0.0, 0), (1.0, BUDGET)])
+def test_a_fraction_that_was_set_before_is_never_widened(card: FakeCard, before: float, allowed: int) -> None:
+    card.fractions = {0: before}
+    with posing(RTX_3090):
+        torch.cuda.init()
+        assert card.fractions[0] * TOTAL == pytest.approx(allowed)
+        assert torch.cuda.get_per_process_memory_fraction(0) == before
+        torch.cuda.set_per_process_memory_fraction(1.0, 0)
+        assert card.fractions[0] * TOTAL == pytest.approx(BUDGET)
+    assert card.fractions == {0: before, 1: 1.0}
+
+
+def test_a_gpu_that_is_not_there_is_pytorchs_to_refuse(posed: FakeCard) -> None:
+    torch.cuda.init()
+    torch._C._cuda_setMemoryFraction(0.5, 7)  # where PyTorch's own raises, the card keeps what it was given
+    assert posed.fractions[7] == torch._C._cuda_getMemoryFraction(7) == 0.5
+
+
 @pytest.mark.parametrize(("fraction", "allowed"), [(0.5, RTX_3090.memory // 2), (1.0, BUDGET), (0.0, 0)])
 def test_a_fraction_that_code_sets_is_of_the_devices_memory(posed: FakeCard, fraction: float, allowed: int) -> None:
     torch.cuda.set_per_process_memory_fraction(fraction, 0)
     assert posed.fractions[0] * TOTAL == pytest.approx(allowed)
-    assert torch.cuda.get_per_process_memory_fraction(0) * RTX_3090.memory == pytest.approx(allowed)
+    assert torch.cuda.get_per_process_memory_fraction(0) == fraction
     with pytest.raises(ValueError, match="Invalid fraction"):
         torch.cuda.set_per_process_memory_fraction(2.0, 0)
 
@@ -161,6 +228,7 @@ def test_a_fraction_that_code_sets_is_of_the_devices_memory(posed: FakeCard, fra
         ("torch.utils.cpp_extension", (9, 0)),
         ("torch._dynamo.device_interface", (9, 0)),
         ("torch._dynamo.variables.torch", (8, 6)),
+        ("torch._dynamo.eval_frame", (8, 6)),  # it calls what code has wrapped
         ("torch.nn.attention.flex_attention", (8, 6)),
         ("a_users.module", (8, 6)),
     ],

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,7 +12,7 @@ from pytest_gpumatrix.hardware import catalogue
 from pytest_gpumatrix.portability.judging.columns import compiled_columns
 from pytest_gpumatrix.portability.judging.compile_launches import Compiling
 from pytest_gpumatrix.portability.judging.plan import Judged, Wanted
-from pytest_gpumatrix.portability.tape.launch import Problem
+from pytest_gpumatrix.portability.tape.launch import CudaProgram, Launch, Problem
 from pytest_gpumatrix.portability.tape.tape import Tape
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.column import Column
@@ -50,7 +51,6 @@ def cell(test: str, outcome: Outcome = Outcome.PASSED, requirement: str | None =
 def test_the_columns_of_a_run(interpreted: Tape, compiler: Compiler) -> None:
     ran = {test: cell(test) for test in ("matmul", "fp8", "aligned", "nothing", "namespaced")}
     ran["tuned"] = cell("tuned", Outcome.FAILED)
-    ran["ordinary"] = cell("ordinary", requirement=None)
     problem = Problem(test="namespaced", message="a launch of other: OSError")
     tape = Tape(header=interpreted.header, launches=interpreted.launches, problems=(problem,))
     found = columns(tape, ran, compiler)
@@ -70,6 +70,30 @@ def test_the_columns_of_a_run(interpreted: Tape, compiler: Compiler) -> None:
     assert large == {**small, "matmul": Outcome.COMPILED, "fp8": Outcome.COMPILED}
     assert found[0].cells["matmul"].message.startswith("matmul: needs 147,456 B of shared memory per block")
     assert found[0].cells["namespaced"].message == "a launch of other: OSError"
+
+
+def test_a_test_without_a_requirement_is_judged_as_well(interpreted: Tape, compiler: Compiler) -> None:
+    [small, large] = columns(interpreted, {"matmul": cell("matmul", requirement=None)}, compiler)
+    assert large.cells["matmul"].outcome is Outcome.COMPILED
+    assert small.cells["matmul"].requirement is None
+
+
+@pytest.mark.parametrize(("requirement", "outcome"), [(None, Outcome.NOT_RUN), ("gpu()", Outcome.FAILED)])
+def test_an_ordinary_test_may_compile_for_any_card(
+    interpreted: Tape, compiler: Compiler, requirement: str | None, outcome: Outcome
+) -> None:
+    program = CudaProgram(
+        name="k",
+        source='extern "C" __global__ void k() {}',
+        code_type="c++",
+        target_type="cubin",
+        arch="sm_120",
+        follows_device=False,
+        options={},
+    )
+    tape = dataclasses.replace(interpreted, launches=(Launch(test="compiles", kernel=program),))
+    [small, _] = columns(tape, {"compiles": cell("compiles", requirement=requirement)}, compiler)
+    assert small.cells["compiles"].outcome is outcome
 
 
 def test_a_launch_that_the_budget_did_not_reach_leaves_its_test_not_run(

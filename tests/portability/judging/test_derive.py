@@ -9,6 +9,7 @@ from pytest_gpumatrix.portability.judging.judgement import Fit, Judgement
 from pytest_gpumatrix.portability.tape.launch import FunctionReference, Launch, TritonKernel
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
+from tests.portability.judging.builders import program
 
 RAN = Cell(test="t", outcome=Outcome.PASSED, evidence=Evidence.NATIVE, requirement="gpu('>=8.0')", duration=2.0)
 LAUNCH = Launch(
@@ -25,6 +26,7 @@ RAISED = Launch(test="t", kernel=LAUNCH.kernel, raised=True)
 FITS = (LAUNCH, Judgement(fit=Fit.FITS))
 FAILS = (LAUNCH, Judgement(fit=Fit.FAILS, reason="needs 2 B"))
 UNKNOWN = (LAUNCH, Judgement(fit=Fit.UNKNOWN, reason="not compiled"))
+UNSEEN = (Launch(test="t", kernel=program()), Judgement(fit=Fit.FITS))
 SLOW = (LAUNCH, Judgement(fit=Fit.SLOW, reason="spills 4 B"))
 SLOWER = (LAUNCH, Judgement(fit=Fit.SLOW, reason="no tensor cores"))
 RAISED_FAILS = (RAISED, FAILS[1])
@@ -44,6 +46,17 @@ CASES: list[Case] = [
     (None, False, P, [FAILS, FAILS], [], Outcome.FAILED, "matmul: needs 2 B (and 1 more like it: see the details)"),
     (None, False, Outcome.FAILED, [FAILS], [], Outcome.FAILED, "matmul: needs 2 B"),
     (None, False, P, [FITS, FITS], [], Outcome.COMPILED, "2 kernel launches fit"),
+    (None, False, P, [UNSEEN], [], Outcome.COMPILED, "1 program compiles, and no launch of it was seen"),
+    (None, False, P, [UNSEEN] * 2, [], Outcome.COMPILED, "2 programs compile, and no launch of them was seen"),
+    (
+        None,
+        False,
+        P,
+        [FITS, UNSEEN],
+        [],
+        Outcome.COMPILED,
+        "1 kernel launch fits; 1 program compiles, and no launch of it was seen",
+    ),
     (None, False, P, [SLOW], [], Outcome.COMPILED, "1 kernel launch fits, slower: matmul: spills 4 B"),
     (None, False, P, [FITS, SLOW], [], Outcome.COMPILED, "2 kernel launches fit, 1 of them slower: matmul: spills 4 B"),
     (
@@ -130,6 +143,21 @@ def test_what_is_slow_is_in_the_cell_once() -> None:
     assert cell.slow == ("matmul: spills 4 B", "matmul: no tensor cores")
     assert cell.details == "matmul: spills 4 B\nmatmul: no tensor cores\nmatmul: spills 4 B"
     assert compiled_cell("t", None, False, RAN, [FITS], []).slow == ()
+
+
+@pytest.mark.parametrize(
+    ("ran", "others", "outcome"),
+    [
+        (Outcome.PASSED, [FAILS], Outcome.FAILED),
+        (Outcome.PASSED, [UNKNOWN], Outcome.NOT_RUN),
+        (Outcome.XPASSED, [FITS], Outcome.NOT_RUN),
+    ],
+)
+def test_and_whatever_comes_of_the_other_launches(
+    ran: Outcome, others: list[tuple[Launch, Judgement]], outcome: Outcome
+) -> None:
+    cell = compiled_cell("t", None, False, replace(RAN, outcome=ran), [SLOW, *others], [])
+    assert (cell.outcome, cell.slow) == (outcome, ("matmul: spills 4 B",))
 
 
 def test_what_could_not_be_told_of_a_launch_that_fits_is_in_the_details() -> None:

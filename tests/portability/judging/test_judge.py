@@ -134,6 +134,20 @@ def test_what_fits_may_be_slow(
     assert found == Judgement(fit=fit, reason=reason)
 
 
+@pytest.mark.parametrize(
+    ("status", "native", "named"),
+    [
+        (Status.REFUSED, False, "the build for 9.0 fails"),
+        (Status.CRASHED, True, "the native build for 9.0 fails"),
+        (Status.UNKNOWN, False, "no other build to compare with"),
+    ],
+)
+def test_a_reference_that_was_not_built_is_said_to_be_so(status: Status, native: bool, named: str) -> None:
+    reference = Reference(capability=NATIVE_90, compiled=Compiled(status=status, message="m"), native=native)
+    found = judge(KERNEL, compiled(kernels={"f": SPILLING}), RTX_3090, KNOWN, reference)
+    assert found == Judgement(fit=Fit.SLOW, reason=f"spills 280 B per thread ({named})")
+
+
 @pytest.mark.parametrize(("native", "named"), [(True, "the native build for 9.0"), (False, "the build for 9.0")])
 def test_only_the_kernel_that_was_launched_is_held_against_its_own_build(native: bool, named: str) -> None:
     launch = CudaLaunch(kernel="one", block=(128, 1, 1), grid=(1, 1, 1), dynamic_shared_memory=0)

@@ -130,3 +130,14 @@ def test_a_huge_part_of_a_kernel_is_told_by_its_size(part: str) -> None:
     kernel = msgspec.structs.replace(KERNEL, **{part: {"x" * 10_000: "i32"}})
     [row] = rows([launch("t", kernel)], (kernel, FITS))
     assert getattr(row.facts, part) == {"too_long": 10_000 + len('{"":"i32"}')}
+
+
+@pytest.mark.parametrize(("count", "fit"), [(4096, Fit.FITS), (4097, Fit.UNKNOWN)])
+def test_more_configurations_than_any_tuner_tries_are_not_judged(count: int, fit: Fit) -> None:
+    table = KernelTable()
+    for number in range(count):
+        table.add(tuned("t", A), f"{number}")
+    judged = {(f"{number}", "rtx3090"): Judged(judgement=FITS) for number in range(count)}
+    [row] = table.rows(judged, ["rtx3090"])
+    assert (row.configurations, of(row).fit) == (4096, fit)
+    assert ("more than 4,096 configurations" in of(row).reason) is (fit is Fit.UNKNOWN)

@@ -221,3 +221,18 @@ def test_a_grid_that_no_gpu_takes(grid: tuple[int, ...] | None, reason: str) -> 
         assert found == (Judgement(fit=Fit.FAILS, reason=reason) if reason else before)
     [(_, found)] = judge_launches([(Launch(test="t", kernel=KERNEL, grid=grid), FAILS)])
     assert found == FAILS
+
+
+@pytest.mark.parametrize(
+    ("grid", "reason"),
+    [
+        ((2**31 - 1, 65_535, 65_535), ""),
+        ((2**31, 1, 1), "needs 2,147,483,648 blocks in x, every GPU takes 2,147,483,647"),
+        ((1, 65_536, 1), "needs 65,536 blocks in y, every GPU takes 65,535"),
+        ((1, 1, 65_536), "needs 65,536 blocks in z, every GPU takes 65,535"),
+    ],
+)
+def test_the_grid_of_the_cuda_launch_itself(grid: tuple[int, int, int], reason: str) -> None:
+    kernel = program(follows_device=True, launch=launched(grid=grid))
+    found = judge(kernel, compiled(kernels={"k": figures()}), RTX_3090, KNOWN)
+    assert found == Judgement(fit=Fit.FAILS if reason else Fit.FITS, reason=reason)

@@ -19,20 +19,27 @@ from pytest_gpumatrix.portability.compiling.pool import compiling_environment
 from pytest_gpumatrix.portability.judging.compile_launches import Compiling
 from pytest_gpumatrix.portability.judging.judgement import Fit
 from pytest_gpumatrix.portability.judging.tapes import Findings, judge_tapes
-from pytest_gpumatrix.portability.tape.launch import CudaLaunch, CudaProgram, Launch, Problem
-from pytest_gpumatrix.portability.tape.tape import SCHEMA, Header, Line
+from pytest_gpumatrix.portability.tape.launch import CudaLaunch, CudaProgram, Launch, Problem, TritonKernel
+from pytest_gpumatrix.portability.tape.sources import file_hash
+from pytest_gpumatrix.portability.tape.tape import SCHEMA, End, Header, Line
 from tests.portability.judging.builders import KERNEL, figures, of_triton
 
 DEVICES = {name: catalogue.load().resolve(name) for name in ("rtx-3090", "h100-sxm")}
 OBSTACLE = msgspec.structs.replace(KERNEL, obstacle="defined inside a function")
 
 
+@pytest.fixture(autouse=True)
+def _in_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 def tape(path: Path, lines: Iterable[Line], **fields: Any) -> Path:
     header = Header(schema=SCHEMA, rootdir=str(path.parent), sys_path=())
     with path.open("wb") as file:
-        file.writelines(
-            msgspec.json.encode(line) + b"\n" for line in (msgspec.structs.replace(header, **fields), *lines)
-        )
+        count = 0
+        for line in (msgspec.structs.replace(header, **fields), *lines):
+            count += file.write(msgspec.json.encode(line) + b"\n") > 0
+        file.write(msgspec.json.encode(End(lines=count)) + b"\n")
     return path
 
 
@@ -52,6 +59,13 @@ def launch(test: str = "t", kernel: Any = OBSTACLE) -> Launch:
     return Launch(test=test, kernel=kernel)
 
 
+def of_file(source: Path) -> TritonKernel:
+    """The kernel as it is recorded from this file, in the rootdir."""
+    source.write_text("def f(): ...")
+    reference = msgspec.structs.replace(KERNEL.function, file=source.name, files={source.name: file_hash(source)})
+    return msgspec.structs.replace(KERNEL, function=reference)
+
+
 def test_a_tape_without_launches_is_not_green(tmp_path: Path) -> None:
     findings = judged(tape(tmp_path / "tape", []))
     assert (findings.rows, findings.exit_code) == ([], 3)
@@ -64,14 +78,14 @@ def test_a_tape_without_launches_is_not_green(tmp_path: Path) -> None:
         (b"\x00\xff\x80" * 1000, "not a tape"),
         (b"\x7fELF\n\n", "not a tape"),
         (b'{"record":"header","schema":99,"rootdir":"/","sys_path":[]}\n', "a tape of schema 99"),
-        (b'HEADER{"record":"poem","test":"t"}\n', "tape:2: a broken line"),
-        (b'HEADER{"record":"launch","test":"t","kernel":{"kind":"opencl"}}\n', "tape:2: a broken line"),
+        (b'HEADER{"record":"poem","test":"t"}\n', "tape:2: a line of kind 'poem'"),
+        (b'HEADER{"record":"launch","test":"t","kernel":{"kind":"opencl"}}\n', "tape:2: a kernel of kind 'opencl'"),
         (b'HEADER{"record":"launch","test":"t"', None),
     ],
 )
 def test_what_is_no_tape_of_ours(tmp_path: Path, content: bytes, message: str | None) -> None:
     path = tape(tmp_path / "tape", [])
-    path.write_bytes(content.replace(b"HEADER", path.read_bytes()))
+    path.write_bytes(content.replace(b"HEADER", path.read_bytes().splitlines(keepends=True)[0]))
     if message is not None:
         with pytest.raises(GpuMatrixError, match=message):
             judged(path)
@@ -79,6 +93,18 @@ def test_what_is_no_tape_of_ours(tmp_path: Path, content: bytes, message: str | 
     findings = judged(path)
     assert [found.cut_off for found in findings.tapes] == [True]
     assert findings.exit_code == 3
+
+
+def test_a_tape_that_is_cut_at_the_end_of_a_line_is_not_green(tmp_path: Path) -> None:
+    path = tape(tmp_path / "tape", [launch()])
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    assert [found.cut_off for found in judged(path).tapes] == [True]
+
+
+@pytest.mark.parametrize("capability", ["99.9", "0.0", "song"])
+def test_a_gpu_of_which_nothing_is_known_is_refused(tmp_path: Path, capability: str) -> None:
+    with pytest.raises(GpuMatrixError, match=r"/tape: .*capability"):
+        judged(tape(tmp_path / "tape", [launch()], capability=capability))
 
 
 def test_fields_that_are_not_known_change_nothing(tmp_path: Path) -> None:
@@ -122,17 +148,35 @@ def test_tapes_of_different_folders_need_one_named(tmp_path: Path) -> None:
 
 
 def test_a_kernel_of_two_tapes_is_held_against_the_gpu_that_ran(tmp_path: Path) -> None:
+    kernel = of_file(tmp_path / "m.py")
     cache = CompileCache(tmp_path / "cache" / "compiled", compiling_environment(os.environ))
     for arch in ("sm_80", "sm_86", "sm_90"):
-        cache.put(Job(kernel=KERNEL, arch=arch), of_triton({"spill_stores": 0 if arch == "sm_80" else 64}))
-    interpreted = tape(tmp_path / "interpreted", [launch("cpu", KERNEL)])
-    native = tape(tmp_path / "native", [launch("gpu", KERNEL)], capability="8.0")
+        cache.put(Job(kernel=kernel, arch=arch), of_triton({"spill_stores": 0 if arch == "sm_80" else 64}))
+    interpreted = tape(tmp_path / "interpreted", [launch("cpu", kernel)])
+    native = tape(tmp_path / "native", [launch("gpu", kernel)], capability="8.0")
     for paths in ((interpreted, native), (native, interpreted)):
         findings = judged(*paths)
         assert [str(found.path.name) for found in findings.tapes] == ["native", "interpreted"]
         [row] = findings.rows
         assert str(row.devices["rtx-3090"].held_against) == "8.0"
         assert row.tests == ("gpu", "cpu")
+
+
+def test_what_the_cache_knows_does_not_stand_for_edited_sources(tmp_path: Path) -> None:
+    source = tmp_path / "m.py"
+    kernel = of_file(source)
+    cache = CompileCache(tmp_path / "cache" / "compiled", compiling_environment(os.environ))
+    for arch in ("sm_86", "sm_90"):
+        cache.put(Job(kernel=kernel, arch=arch), of_triton())
+    path = tape(tmp_path / "tape", [launch(kernel=kernel)])
+    assert judged(path).exit_code == 0
+    source.write_text("# edited")
+    findings = judged(path)
+    [row] = findings.rows
+    assert {found.judgement.reason for found in row.devices.values()} == {
+        "sources differ: m.py has changed since it was recorded"
+    }
+    assert findings.exit_code == 3
 
 
 def test_deep_and_huge_constants_are_judged_or_refused(tmp_path: Path) -> None:
@@ -150,7 +194,7 @@ def test_deep_and_huge_constants_are_judged_or_refused(tmp_path: Path) -> None:
         .replace(b'{"tuple":[1]}', b'{"tuple":[' * 2000 + b"1" + b"]}" * 2000)
     )
     path.write_bytes(path.read_bytes() + line)
-    with pytest.raises(GpuMatrixError, match="tape:4: a broken line"):
+    with pytest.raises(GpuMatrixError, match="tape:5: a broken line"):
         judged(path)
 
 

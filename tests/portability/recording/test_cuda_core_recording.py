@@ -54,6 +54,12 @@ class Program:
         return Code()
 
 
+def cuda_cores_own(recording: type) -> type:
+    """Under what stands in for it: that is put wherever the class was imported, in this module too."""
+    [own] = recording.__bases__
+    return own
+
+
 def launch(stream: object, config: Any, kernel: Kernel, *args: object) -> tuple[object, ...]:
     return args
 
@@ -120,6 +126,65 @@ def test_a_launch_of_what_an_earlier_test_compiled_is_recorded_with_its_shape(
         ),
         ("second", "other", CudaLaunch(kernel="name", block=(64, 1, 1), grid=(2, 1, 1), dynamic_shared_memory=0)),
     ]
+
+
+def test_a_launch_that_was_seen_asks_the_driver_for_nothing(
+    core: ModuleType, recorder: Recorder, lines: list[Launch | Problem]
+) -> None:
+    code = core.Program("code", "c++", Options(arch="sm_90")).compile("cubin")
+    asked = []
+
+    class Asked(Kernel):
+        @property
+        def handle(self) -> int:
+            asked.append(self)
+            return 7
+
+        @handle.setter
+        def handle(self, _: int) -> None:
+            pass
+
+    kernel, shape = Asked(library=code.handle), config(32, is_cooperative=False)
+    with recorder.during("test"):
+        for _ in range(5):
+            core.launch("stream", shape, kernel)
+        assert len(asked) == 1
+        held = len(recorder.seen_objects)
+        for _ in range(5):  # a program that asks for its kernel anew each time is not held on to
+            core.launch("stream", shape, Asked(library=code.handle))
+        assert len(recorder.seen_objects) == held
+        shape.block = 64  # a configuration may be changed in its place
+        core.launch("stream", shape, kernel)
+    assert [found.launch.block for _, found in programs(lines) if found.launch] == [(32, 1, 1), (64, 1, 1)]
+
+
+def test_a_kernel_is_of_the_newest_program_that_was_loaded_where_it_is(
+    core: ModuleType, recorder: Recorder, lines: list[Launch | Problem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An older one may have been unloaded there."""
+    monkeypatch.setattr(cuda_cores_own(Program), "compile", lambda *_: Code(handle=7))
+    for source in ("older", "newer"):
+        core.Program(source, "c++", Options(arch="sm_90")).compile("cubin")
+    kernel, shape = Kernel(library=7), config(32, is_cooperative=False)
+    with recorder.during("test"):
+        seen = (shape.grid, shape.block, shape.cluster, shape.shmem_size, shape.is_cooperative)
+        recorder.seen_objects[id(kernel), seen] = "another kernel, which was at its address"
+        core.launch("stream", shape, kernel)
+    assert [found.source for _, found in programs(lines)] == ["newer"]
+
+
+def test_code_is_not_kept_for_ever(core: ModuleType) -> None:
+    recorder = Recorder(lambda _: None, rootdir=Path.cwd())
+    recorder.install()
+    kept = recorder._cuda_core._programs
+    following = core.Program  # as somebody may have taken it by its name
+    for _ in range(3 + (kept.maxlen or 0)):
+        following("code", "c++", Options(arch="sm_90")).compile("cubin")
+    assert len(kept) == kept.maxlen
+    recorder.uninstall()
+    before = kept[-1]
+    following("code", "c++", Options(arch="sm_90")).compile("cubin")
+    assert kept[-1] is before  # nothing is noted any more
 
 
 @pytest.mark.parametrize("non_portable", [None, 0, 1])
@@ -227,7 +292,7 @@ def test_code_that_loads_on_no_gpu_here_is_passed_over(
 
     code = core.Program("here", "c++", Options(arch="sm_90")).compile("cubin")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Program, "compile", lambda *_: Foreign())
+        patch.setattr(cuda_cores_own(Program), "compile", lambda *_: Foreign())
         core.Program("elsewhere", "c++", Options(arch="sm_100")).compile("cubin")
     with recorder.during("test"):
         core.launch("stream", config(32), Kernel(library=code.handle))

@@ -14,8 +14,9 @@ import pytest
 
 from pytest_gpumatrix.portability.recording.recorder import Recorder
 from pytest_gpumatrix.portability.tape.launch import CudaProgram, Launch, Problem, TritonKernel
+from pytest_gpumatrix.portability.tape.sources import file_hash
 from pytest_gpumatrix.portability.tape.tape import Tape, read_tape
-from tests.portability.sample_run import launches_of, record, recorded
+from tests.portability.sample_run import SAMPLE, launches_of, record, recorded
 
 # Each kind of specialisation, and quick to compile.
 NATIVE = ("aligned", "misaligned", "scalar_of_one", "fp8", "tuned", "pruned", "namespaced", "local")
@@ -68,6 +69,8 @@ def test_the_specialisation_of_a_launch(interpreted: Tape) -> None:
         "scale",
         "kernels.py",
     )
+    # What it calls is in the second: whoever reads the tape compares both with its own.
+    assert kernel.function.files == {name: file_hash(SAMPLE / name) for name in ("kernels.py", "helpers.py")}
 
 
 def test_a_misaligned_view_is_misaligned_on_the_tape(interpreted: Tape) -> None:

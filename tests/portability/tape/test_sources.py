@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import sys
@@ -9,7 +10,7 @@ from types import FunctionType, SimpleNamespace
 
 import pytest
 
-from pytest_gpumatrix.portability.tape.sources import SourceHash, source_hash
+from pytest_gpumatrix.portability.tape.sources import SourceHash, generated_hash, source_hash
 
 KERNEL = """
 import helpers_under_test as helpers
@@ -76,6 +77,10 @@ def kernel(folder: Path, *, comment: str = "", helper: str = "", **values: objec
     return function
 
 
+def reads_a_file_of_its_own() -> str:
+    return KERNEL + HELPERS
+
+
 def test_equal_sources_have_equal_hashes(tmp_path: Path) -> None:
     assert source_hash(kernel(tmp_path)) == source_hash(kernel(tmp_path))
 
@@ -96,7 +101,14 @@ def test_what_a_kernel_does_not_read_does_not_matter(tmp_path: Path) -> None:
     ids=repr,
 )
 def test_each_dependency_changes_the_hash(tmp_path: Path, change: dict[str, str]) -> None:
-    assert source_hash(kernel(tmp_path)) != source_hash(kernel(tmp_path, **change))
+    assert source_hash(kernel(tmp_path)).text != source_hash(kernel(tmp_path, **change)).text
+
+
+def test_the_files_that_a_hash_covers_are_told() -> None:
+    """With what they hold, so that an edit can be seen without importing them."""
+    assert isinstance(reads_a_file_of_its_own, FunctionType)
+    found = source_hash(reads_a_file_of_its_own).files
+    assert found == {__file__: hashlib.sha256(Path(__file__).read_bytes()).hexdigest()}
 
 
 def test_a_function_that_calls_itself_has_a_hash() -> None:
@@ -122,7 +134,11 @@ REACHES = {
         "class Space:\n    def __add__(self, x):\n        return inner.helper(x)\nspace = Space()",
         "space + x",
     ),
-    "a name that is told as text": ("", "getattr(outer.inner, 'helper')(x)"),
+    "a property": (
+        "class Space:\n    @property\n    def f(self):\n        return inner.helper\nspace = Space()",
+        "space.f(x)",
+    ),
+    "a module that is passed on": ("def call(module, x):\n    return module.helper(x)", "call(inner, x)"),
 }
 
 
@@ -158,11 +174,33 @@ def test_what_a_kernel_reaches_through_something_else_counts(
         ("f = first\ndef kernel(x): return f(x)", "first = second"),
         ("def kernel(x): return D['a']", "D = {'a': 2}"),
         ("def kernel(x): return M.A", "M.A = 2"),
+        ("c = C(A)\ndef kernel(x): return c.value", "A = 2"),  # a property names another attribute
+        ("s = S(A)\ndef kernel(x): return s.value", "A = 2"),
+        ("c = C(A)\ndef kernel(x): return read(c)", "A = 2"),  # another function names it
+        ("def kernel(x): return read(M)", "M._A = 2"),
+        ("t = T((1, 2)); t._A = A\ndef kernel(x): return t.value", "A = 2"),
     ],
 )
 def test_the_values_within_reach_count(tmp_path: Path, defines: str, other: str) -> None:
     """The files are the same: which value there is may depend on the environment."""
-    base = "def first(x): ...\ndef second(x): ...\nclass M: A = 1\nA = 1\nD = {'a': 1}\n"
+    base = """
+def first(x): ...
+def second(x): ...
+def read(x): return x._A
+class M: A = 1; _A = 1
+class C:
+    def __init__(self, a): self._A = a
+    @property
+    def value(self): return self._A
+class S:
+    __slots__ = ("__own",)
+    def __init__(self, a): self.__own = a
+    @property
+    def value(self): return self.__own
+class T(tuple): value = property(lambda self: self._A)
+A = 1
+D = {'a': 1}
+"""
     (tmp_path / "code.py").write_text("")
 
     def hashed(between: str) -> SourceHash:
@@ -195,6 +233,49 @@ def test_what_has_no_content_to_hash_is_said(value: object, complete: bool) -> N
 
     assert isinstance(kernel, FunctionType)
     assert source_hash(kernel).complete is complete
+
+
+# What a function may read that no hash of code and values tells.
+OUTSIDE = {
+    "the environment": ("import os", "os.environ['SZ']"),
+    "the environment by another name": ("from os import environ", "environ['SZ']"),
+    "a file": ("", "open('size.txt').read()"),
+    "a file by its path": ("from pathlib import Path\nsize = Path('size.txt')", "size.read_text()"),
+    "a function of another name": ("from os import getenv as told", "told('SZ')"),
+    "a built-in of another name": ("read = open", "read('size.txt').read()"),
+    "a computed name": ("class P: block = 1", "getattr(P, 'bl' + 'ock')"),
+    "a computed global": ("BLOCK_A = 1", "globals()[f'BLOCK_{x}']"),
+    "text that is run": ("", "eval('1 + 1')"),
+    "another process": ("import subprocess", "subprocess.check_output('size')"),
+    "a value of a library's": ("import threading\nlocal = threading.local()", "local.size"),
+    "a library's class": (
+        "import configparser\nclass Own(configparser.ConfigParser): pass\nown = Own()",
+        "own.get('a', 'b')",
+    ),
+    "a value too deep": ("deep = []\nfor _ in range(500): deep = [deep]", "deep"),
+}
+
+
+@pytest.mark.parametrize("outside", OUTSIDE)
+def test_what_is_read_from_outside_is_said(tmp_path: Path, outside: str) -> None:
+    defines, line = OUTSIDE[outside]
+    scope: dict[str, object] = {"__name__": "under_test"}
+    (tmp_path / "code.py").write_text("")
+
+    def kernel_of(line: str) -> FunctionType:
+        code = compile(f"{defines}\ndef kernel(x): return {line}", str(tmp_path / "code.py"), "exec")
+        exec(code, scope)  # noqa: S102 - our own text
+        function = scope["kernel"]
+        assert isinstance(function, FunctionType)
+        return function
+
+    assert source_hash(kernel_of("x")).complete
+    assert not source_hash(kernel_of(line)).complete
+
+
+def test_another_build_of_torch_makes_another_hash_of_what_it_generated() -> None:
+    assert generated_hash("text", "2.9.0+gitaaa") != generated_hash("text", "2.9.0+gitbbb")
+    assert generated_hash("text", "2.9.0+cpu") == generated_hash("text", "2.9.0+cu130")
 
 
 def test_a_function_that_imports_something_cannot_be_followed() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+import os
 import tracemalloc
 from pathlib import Path
 
@@ -10,9 +12,10 @@ from hypothesis import strategies as st
 
 from pytest_gpumatrix.errors import GpuMatrixError
 from pytest_gpumatrix.portability.tape import tape as tape_module
-from pytest_gpumatrix.portability.tape.launch import CudaProgram, Launch, Problem
+from pytest_gpumatrix.portability.tape.launch import CudaLaunch, CudaProgram, Launch, Problem
 from pytest_gpumatrix.portability.tape.tape import (
     SCHEMA,
+    End,
     Header,
     Tape,
     TapeWriter,
@@ -79,8 +82,63 @@ def test_a_full_disk_is_told_when_the_tape_is_closed(tape: Path) -> None:
 
 
 def test_a_last_line_that_is_cut_off_is_left_out_and_noted(tape: Path) -> None:
-    tape.write_bytes(tape.read_bytes()[:-10])
+    lines = tape.read_bytes().splitlines(keepends=True)
+    tape.write_bytes(b"".join(lines[:3])[:-10])
     assert read_tape(tape) == Tape(header=HEADER, launches=(launch("a"),), problems=(), cut_off=True)
+
+
+@pytest.mark.parametrize("kept", [[0], [0, 1], [0, 1, 2], [0, 2, 3], [0, 1, 1, 2, 3], [0, 1, 2, 3, 2], [0, 3]])
+def test_a_tape_without_its_end_or_all_of_its_lines_is_cut_off(tape: Path, kept: list[int]) -> None:
+    """Cut at a line's end, or out of its middle: each line that there is may be whole."""
+    lines = tape.read_bytes().splitlines(keepends=True)
+    tape.write_bytes(b"".join(lines[number] for number in kept))
+    assert read_tape(tape).cut_off
+
+
+def test_a_tape_whose_writer_was_left_by_an_error_has_no_end(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), TapeWriter(tmp_path / "tape", HEADER):
+        raise KeyError
+    assert read_tape(tmp_path / "tape").cut_off
+
+
+def test_what_a_forked_process_writes_belongs_to_the_tape(tmp_path: Path) -> None:
+    with TapeWriter(tmp_path / "tape", HEADER) as writer:
+        child = os.fork()
+        if child == 0:
+            writer.write(launch("child"))
+            os._exit(0)
+        os.waitpid(child, 0)
+        writer.write(launch("parent"))
+    assert read_tape(tmp_path / "tape") == Tape(
+        header=HEADER, launches=(launch("child"), launch("parent")), problems=()
+    )
+
+
+SHAPE = {"kernel": "k", "block": [1, 1, 1], "grid": [1, 1, 1], "dynamic_shared_memory": 0}
+
+
+@pytest.mark.parametrize("number", [-1, -5, -(10**30), 2**63, 10**40])
+@pytest.mark.parametrize("field", ["block", "grid", "cluster", "dynamic_shared_memory", "shared_memory_opt_in"])
+def test_a_number_that_no_launch_has_is_a_broken_line(tape: Path, field: str, number: int) -> None:
+    shape = {**SHAPE, field: [1, 1, number] if field in ("block", "grid", "cluster") else number}
+    line = msgspec.to_builtins(launch("a"))
+    line["kernel"]["launch"] = shape
+    tape.write_bytes(msgspec.json.encode(HEADER) + b"\n" + msgspec.json.encode(line) + b"\n")
+    with pytest.raises(GpuMatrixError, match=rf"jsonl:2: a broken line of the tape: Expected `int` .*{field}"):
+        read_tape(tape)
+
+
+def test_a_launch_that_could_not_be_read_again_is_a_problem(tmp_path: Path) -> None:
+    """A test may well launch a grid of -1 blocks, for the error. The rest of its run must not be lost for it."""
+    shape = CudaLaunch(kernel="k", block=(1, 1, 1), grid=(-1, 1, 1), dynamic_shared_memory=0)
+    odd = msgspec.structs.replace(launch("a").kernel, launch=shape)
+    with TapeWriter(tmp_path / "tape", HEADER) as writer:
+        writer.write(Launch(test="a", kernel=odd))
+        writer.write(Launch(test="b", kernel=launch("b").kernel, grid=(10**40,)))
+    found = read_tape(tmp_path / "tape")
+    assert (found.launches, found.cut_off) == ((), False)
+    assert [problem.test for problem in found.problems] == ["a", "b"]
+    assert found.problems[0].message.startswith("a launch of kernel: Expected `int` >= 0 - at `$.kernel.launch.grid")
 
 
 def test_fields_of_a_newer_writer_are_ignored(tape: Path) -> None:
@@ -92,17 +150,28 @@ def test_fields_of_a_newer_writer_are_ignored(tape: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "not a tape: its first line is no header"),
-        (b"<xml/>\n", "not a tape: its first line is no header"),
-        (b'{"record":"launch"}\n', "not a tape: its first line is no header"),
-        (b'{"record":"header","schema":2}\n', "a tape of schema 2; this gpumatrix reads schema 3: record it again"),
-        (b'{"record":"header","schema":3}\n', "1: a broken line of the tape: .*rootdir"),
+        (b"", "not a tape, but a file whose first line is no header: a tape is launches.tape.jsonl"),
+        (b"<xml/>\n", "not a tape, but a file whose first line is no header"),
+        (b"[1]\n", "not a tape, but a file whose first line is no header"),
+        (b'{"record":"header"}\n', "not a tape, but "),
+        (b'{"record":"launch"}\n', "not a tape, but JSON lines that begin with a record 'launch'"),
+        (b'{"event":"session","device":"h100","schema":1}\n', "not a tape, but a journal: a tape is launches.tape"),
+        (b'{"event":"start","test":"t"}\n', "not a tape, but JSON lines that begin with an event 'start'"),
+        (b'{"schema":4,"preset":"h200"}\n', "not a tape, but a file whose first line is no header"),
+        (b'{"record":"header","schema":3}\n', "a tape of schema 3; this gpumatrix reads schema 4: record it again"),
+        (b'{"record":"header","schema":5}\n', "a tape of schema 5; .* reads schema 4: it comes from a newer one"),
+        (b'{"record":"header","schema":4}\n', "1: a broken line of the tape: .*rootdir"),
+        (b'{"record":"header","record":"launch","schema":4}\n', "not a tape, but "),
         (b"HEADER\n{}\n", "2: a broken line of the tape: .*record"),
-        (b'HEADER\n{"record":"song"}\n', "2: a broken line of the tape: Invalid value 'song'"),
+        (b'HEADER\n{"record":"song"}\n', "2: a line of kind 'song', which .* does not know: .* a newer one"),
+        (
+            b'HEADER\n{"record":"launch","test":"t","kernel":{"kind":"tile","x":[]}}\n',
+            "2: a kernel of kind 'tile', which this gpumatrix does not know: the tape may come from a newer one",
+        ),
         (b'HEADER\n{"record":"launch","test":1}\n', "2: a broken line of the tape: "),
         (b"HEADER\nHEADER\n", "2: a second header"),
         (b'HEADER\n{"record":"problem","test":' + b"[" * 100_000 + b"\n", "2: a broken line of the tape: "),
-        (b"HEADER", "not a tape: its first line is no header"),
+        (b"HEADER", "not a tape, but a file whose first line is no header"),
     ],
 )
 def test_what_is_no_tape_is_refused_with_its_place(tmp_path: Path, content: bytes, message: str) -> None:
@@ -124,7 +193,7 @@ def test_a_tape_is_read_line_by_line(tape: Path) -> None:
     with tape.open("ab") as file:
         file.write(b"broken\n")
     assert [next(lines), next(lines)] == [launch("a"), PROBLEM]
-    with pytest.raises(GpuMatrixError, match=r"launches\.tape\.jsonl:4: a broken line"):
+    with pytest.raises(GpuMatrixError, match=r"launches\.tape\.jsonl:5: a broken line"):
         next(lines)
 
 
@@ -159,7 +228,7 @@ def test_a_huge_line_is_refused_before_it_is_held(tape: Path, monkeypatch: pytes
     assert [next(lines), next(lines)] == [launch("a"), PROBLEM]
     tracemalloc.start()
     try:
-        with pytest.raises(GpuMatrixError, match=r"launches\.tape\.jsonl:4: a line of more than 1 MiB"):
+        with pytest.raises(GpuMatrixError, match=r"launches\.tape\.jsonl:5: a line of more than 1 MiB"):
             list(lines)
         _, peak = tracemalloc.get_traced_memory()
     finally:
@@ -197,4 +266,8 @@ def test_merged_tapes_have_each_line_once(tmp_path: Path) -> None:
         cut_off=True,
     )
     write_tape(tmp_path / "tape", merged)
-    assert read_tape(tmp_path / "tape").launches == merged.launches
+    assert read_tape(tmp_path / "tape") == merged  # still cut off
+    whole = dataclasses.replace(merged, cut_off=False)
+    write_tape(tmp_path / "tape", whole)
+    assert read_tape(tmp_path / "tape") == whole
+    assert (tmp_path / "tape").read_bytes().endswith(msgspec.json.encode(End(lines=6)) + b"\n")
