@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -76,4 +77,4 @@ def _plain(value: Any, depth: int) -> str:
         if form == "function" and isinstance(content, dict):
             return str(content.get("qualname"))
         return _plain(content, depth - 1) if depth else "…"
-    return str(value)
+    return reprlib.repr(value) if isinstance(value, (list, dict)) else str(value)  # however deep it is

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from pytest_gpumatrix.portability.tape.values import encode
 MARKER = "MARKER"  # in an attack: the file that it writes
 HEAD = "import triton\nimport triton.language as tl\nfrom torch._inductor.runtime import triton_helpers\n"
 SYSTEM = 'vars(globals()["__builtins__"]["__import__"]("os"))["system"]("touch MARKER")'
+BY_ATTRIBUTES = 'triton.runtime.cache.os.system("touch MARKER")'
 BY_GETATTR = 'getattr(getattr(getattr(tl.load, "__globals__")["inspect"], "os"), "system")("touch MARKER")'
 IMPORT = '__import__("os").system("touch MARKER")'
 # Triton looks for the first line that begins with "def". Here it stands in a text: what follows is another function
@@ -41,7 +43,7 @@ def k(x):
     EVIL
     """
     tl.store(x, 1.0)  # """
-'''.replace("EVIL", BY_GETATTR)
+'''.replace("EVIL", BY_ATTRIBUTES)
 
 
 def kernel(body: str = "pass", *, arguments: str = "x", returns: str = "", decorator: str = "@triton.jit") -> str:
@@ -105,10 +107,11 @@ TAKEN_BY_TRITON: list[dict[str, Any]] = [
     {"ir_override": None, "extern_libs": None, "backend_name": "cuda", "instrumentation_mode": ""},
 ]
 TYPES = {
-    "[layout]": "tensordesc<fp32[1],__import__('os').system('touch MARKER')>",
-    "[in a pointer]": "*tensordesc<fp32[1],__import__('os').system('touch MARKER')>",
-    "[in a layout]": "tensordesc<fp32[1],NVMMASharedLayout(__import__('os').system('touch MARKER'))>",
+    "type_layout": "tensordesc<fp32[1],__import__('os').system('touch MARKER')>",
+    "type_in_a_pointer": "*tensordesc<fp32[1],__import__('os').system('touch MARKER')>",
+    "type_in_a_layout": "tensordesc<fp32[1],NVMMASharedLayout(__import__('os').system('touch MARKER'))>",
 }
+REFUSED_TYPE = "not compiled: .* is no type of a parameter"
 
 
 def generated(text: str, **fields: Any) -> TritonKernel:
@@ -156,8 +159,10 @@ def test_what_a_tape_calls_a_kernel_runs_nothing(attacked: tuple[Path, dict[str,
     folder, found = attacked
     assert not (folder / name).exists()
     assert found[name].status is Status.UNKNOWN, found[name].message
-    assert found[name].message.startswith(("cannot be rebuilt: the ", "not compiled: ")), found[name].message
-    assert "failed" not in found[name].message  # refused before it ran, not by chance while it ran
+    refused = (
+        "cannot be rebuilt: the (generated module is not as|source of k is not)" if name in ATTACKS else REFUSED_TYPE
+    )
+    assert re.match(refused, found[name].message), found[name].message  # before it runs, and not by chance
 
 
 def test_types_that_are_recorded_are_taken() -> None:
@@ -337,7 +342,7 @@ def test_what_programs_use_is_taken(places: dict[str, Path]) -> None:
 
 def test_what_is_nested_too_deeply_costs_its_own_job_alone(tmp_path: Path) -> None:
     deep: Any = 1
-    for _ in range(20_000):
+    for _ in range(100_000):
         deep = {"list": [deep]}
     nested = msgspec.structs.replace(program(SOURCE, {}), options={"define_macro": deep})
     sound = program(SOURCE, {"define_macro": ("VALUE", "1")})
