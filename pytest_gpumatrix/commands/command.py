@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -16,3 +17,13 @@ class Command:
     help: str
     arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
+
+
+def config_argument(parser: argparse.ArgumentParser) -> None:
+    """``--config``."""
+    parser.add_argument("--config", type=Path, help="the file to use (default: gpumatrix.yml here or above)")
+
+
+def output_argument(parser: argparse.ArgumentParser) -> None:
+    """``--output``."""
+    parser.add_argument("--output", type=Path, help="write to this file and not to the screen")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import os
 import sys
 import tempfile
@@ -12,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_gpumatrix.commands.command import Command
+from pytest_gpumatrix.commands.command import Command, output_argument
 from pytest_gpumatrix.commands.device_options import device_arguments, devices_given
 from pytest_gpumatrix.commands.output import progress_line, put, terminal_style
 
@@ -53,17 +52,18 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         help="what it does not reach is not known (default: no limit)",
     )
     parser.add_argument("--format", choices=("terminal", "json"), default="terminal")
-    parser.add_argument("--output", type=Path, help="write to this file and not to the screen")
+    output_argument(parser)
 
 
 def _run(given: argparse.Namespace) -> int:
+    from pytest_gpumatrix.portability.compiling.machine import installed
+    from pytest_gpumatrix.portability.compiling.process_ends import sigterm_raises
     from pytest_gpumatrix.portability.judging.tapes import judge_tapes
-    from pytest_gpumatrix.session.child_process import sigterm_raises
 
     devices = devices_given(given.devices, given.config)
     with sigterm_raises(), _compiling(given, len(devices)) as compiling:
         findings = judge_tapes(given.tapes, devices, compiling, rootdir=given.rootdir, own_path=sys.path)
-    compilers = dict(_installed())
+    compilers = dict(installed(_COMPILERS))
     if given.format == "json":
         from pytest_gpumatrix.render.kernels_json import render_kernels_json
 
@@ -92,14 +92,6 @@ def _compiling(given: argparse.Namespace, devices: int) -> Iterator[Compiling]:
         )
 
 
-def _installed() -> Iterator[tuple[str, str]]:
-    for name in _COMPILERS:
-        try:
-            yield name, importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-
-
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of processes: write 1 or more")
@@ -107,13 +99,12 @@ def _positive(text: str) -> int:
 
 
 def _seconds(text: str) -> float:
+    from pytest_gpumatrix.portability.judging.compile_launches import budget_seconds
+
     try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
-    return seconds
+        return budget_seconds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds") from error
 
 
 COMMAND = Command(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_gpumatrix.commands.command import config_argument
 from pytest_gpumatrix.errors import GpuMatrixError
 
 if TYPE_CHECKING:
@@ -20,16 +21,14 @@ def device_arguments(parser: argparse.ArgumentParser) -> None:
         help="devices of gpumatrix.yml, profiles, or compute capabilities, separated by commas "
         "(default: all devices of gpumatrix.yml)",
     )
-    parser.add_argument("--config", type=Path, help="the file to use (default: gpumatrix.yml here or above)")
+    config_argument(parser)
 
 
 def devices_given(names: str | None, path: Path | None) -> Mapping[str, Profile]:
     """The devices by name. GpuMatrixError where none is named, or a name means none."""
-    from pytest_gpumatrix.config.config import Config
-    from pytest_gpumatrix.config.load import FILE_NAME, find_config, load_config
+    from pytest_gpumatrix.config.load import FILE_NAME, config_for
 
-    path = path or find_config(Path.cwd())
-    config = load_config(path) if path is not None else Config()
+    config = config_for(Path.cwd(), path)
     wanted = [name.strip() for name in (names or "").split(",") if name.strip()]
     if names is not None and not wanted:
         raise GpuMatrixError("--devices is empty: name devices of gpumatrix.yml, profiles (`gpumatrix devices`) or 8.6")

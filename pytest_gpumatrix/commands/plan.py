@@ -7,7 +7,7 @@ import json
 import os
 from pathlib import Path
 
-from pytest_gpumatrix.commands.command import Command
+from pytest_gpumatrix.commands.command import Command, config_argument
 from pytest_gpumatrix.commands.output import put
 from pytest_gpumatrix.errors import GpuMatrixError
 
@@ -19,7 +19,7 @@ exit codes: 0 ok, 2 a mistake in gpumatrix.yml (no device, one without runs-on, 
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--config", type=Path, help="the file to use (default: gpumatrix.yml here or above)")
+    config_argument(parser)
     parser.add_argument(
         "--format",
         choices=("json", "github"),

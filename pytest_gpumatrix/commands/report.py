@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_gpumatrix.commands.command import Command
+from pytest_gpumatrix.commands.command import Command, config_argument, output_argument
 from pytest_gpumatrix.commands.output import put, terminal_style
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ exit codes, the first that holds: 2 a mistake in what was given, 1 regression, 3
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("head", type=Path, metavar="HEAD", help="folder with the results of the change")
     parser.add_argument("--base", type=Path, help="folder with the results of the commit to compare with")
-    parser.add_argument("--config", type=Path, help="the file to use (default: gpumatrix.yml here or above)")
+    config_argument(parser)
     parser.add_argument(
         "--format",
         choices=("terminal", "markdown", "json", "github"),
         default="terminal",
         help="github: also write the job summary and outputs of a step of a workflow",
     )
-    parser.add_argument("--output", type=Path, help="write to this file and not to the screen")
+    output_argument(parser)
 
 
 def _run(given: argparse.Namespace) -> int:
@@ -52,13 +52,11 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _verdict(given: argparse.Namespace) -> Verdict:
-    from pytest_gpumatrix.config.config import Config
-    from pytest_gpumatrix.config.load import find_config, load_config
+    from pytest_gpumatrix.config.load import config_for
     from pytest_gpumatrix.record.results import read_results
     from pytest_gpumatrix.verdict.judge import judge
 
-    path = given.config or find_config(Path.cwd())
-    config = load_config(path) if path else Config()
+    config = config_for(Path.cwd(), given.config)
     head = read_results(given.head)
     base = read_results(given.base) if given.base else None
     return judge(config, head, base, today=datetime.datetime.now(tz=datetime.timezone.utc).date())

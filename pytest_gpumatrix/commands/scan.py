@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from pytest_gpumatrix.commands.command import Command
+from pytest_gpumatrix.commands.command import Command, output_argument
 from pytest_gpumatrix.commands.device_options import device_arguments, devices_given
 from pytest_gpumatrix.commands.output import progress_line, put, terminal_style
 
@@ -37,7 +37,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
     device_arguments(parser)
     parser.add_argument("--format", choices=("terminal", "json"), default="terminal")
-    parser.add_argument("--output", type=Path, help="write to this file and not to the screen")
+    output_argument(parser)
 
 
 def _run(given: argparse.Namespace) -> int:

@@ -56,6 +56,12 @@ def find_config(start: Path) -> Path | None:
     return None
 
 
+def config_for(start: Path, given: Path | None = None) -> Config:
+    """The file that is given, else the nearest one from a folder on; an empty configuration where there is none."""
+    path = given or find_config(start)
+    return load_config(path) if path is not None else Config()
+
+
 def load_config(path: Path) -> Config:
     """Read gpumatrix.yml. GpuMatrixError names the file and line, what is wrong there, and the right form."""
     try:

@@ -20,6 +20,12 @@ class Feature(str, Enum):
     TCGEN05 = "tcgen05"
 
 
+# Of every compute capability: blocks of a grid and threads of a block, in x, y and z.
+# Source: CUDA Programming Guide 13, "Compute Capabilities", table 30.
+LARGEST_GRID = (2**31 - 1, 65_535, 65_535)
+LARGEST_BLOCK = (1_024, 1_024, 64)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ArchitectureLimits:
     """What holds for every GPU of one compute capability."""

@@ -8,12 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_gpumatrix.hardware.profile import Profile
-from pytest_gpumatrix.portability.judging.judgement import Fit
+from pytest_gpumatrix.portability.judging.judgement import WORST_FIRST, Fit
 from pytest_gpumatrix.portability.judging.kernel_rows import KernelRow
 from pytest_gpumatrix.render.kernel_traits import Traits, common, traits_of, words
 from pytest_gpumatrix.render.slow import at_worst, kind_of
-
-WORST_FIRST = (Fit.FAILS, Fit.UNKNOWN, Fit.SLOW, Fit.FITS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

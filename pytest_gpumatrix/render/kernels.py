@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pytest_gpumatrix.portability.judging.judgement import Fit
+from pytest_gpumatrix.portability.judging.judgement import WORST_FIRST, Fit
 from pytest_gpumatrix.portability.judging.kernel_rows import KernelRow
 from pytest_gpumatrix.portability.judging.plan import STAND_IN, Judged
 from pytest_gpumatrix.portability.judging.tapes import Findings
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
 from pytest_gpumatrix.render.grid import Drawn, GridRow, column_labels, grid_lines
-from pytest_gpumatrix.render.kernel_groups import WORST_FIRST, Finding, Function, alike, findings_of, functions_of
+from pytest_gpumatrix.render.kernel_groups import Finding, Function, alike, findings_of, functions_of
 from pytest_gpumatrix.render.marks import MarkSet
 from pytest_gpumatrix.render.style import Style
 from pytest_gpumatrix.render.text import clean, fit, wrap, wrap_words

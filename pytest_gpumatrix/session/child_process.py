@@ -9,10 +9,11 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import FrameType
-from typing import IO, NoReturn, cast
+from typing import IO, cast
+
+from pytest_gpumatrix.portability.compiling.process_ends import sigterm_raises
 
 _PATIENCE = 10.0  # seconds that an interrupted process gets for its teardown
 _LAST_WORDS = 5.0  # seconds for output to arrive when all of it has ended
@@ -101,21 +102,3 @@ class ChildProcess:
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):  # all of the group are gone
             os.killpg(self._process.pid, number)
-
-
-@contextlib.contextmanager
-def sigterm_raises() -> Iterator[None]:
-    """In the main thread, and where it would end this process without a word: who handles it otherwise goes on so."""
-    own = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    if not own:
-        yield
-        return
-    signal.signal(signal.SIGTERM, _raise_exit)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def _raise_exit(number: int, _: FrameType | None) -> NoReturn:
-    raise SystemExit(128 + number)  # as a shell tells of a process that was ended so

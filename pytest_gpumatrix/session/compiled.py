@@ -11,7 +11,7 @@ import pytest
 
 from pytest_gpumatrix.portability.compiling.machine import cache_folder, processors
 from pytest_gpumatrix.portability.judging.columns import compiled_columns
-from pytest_gpumatrix.portability.judging.compile_launches import Compiling
+from pytest_gpumatrix.portability.judging.compile_launches import Compiling, budget_seconds
 from pytest_gpumatrix.portability.tape.tape import Tape
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.column import Column, SessionFacts
@@ -28,7 +28,7 @@ def compile_columns(
     tests: Mapping[str, JudgedTest],
     facts: SessionFacts,
     *,
-    budget_seconds: float,
+    budget: float,
     progress: Callable[[int, int], None],
     note: Callable[[str], None],
     fallback: Path,
@@ -44,7 +44,7 @@ def compile_columns(
         lambda test, device: tests[test].unmet.get(device),
         Compiling(
             jobs=processors(),
-            budget_seconds=budget_seconds,
+            budget_seconds=budget,
             cache_dir=cache_folder(os.environ, fallback),
             environ=os.environ,
             progress=progress,
@@ -90,9 +90,6 @@ def budget_of(config: pytest.Config) -> float:
     """The ini option ``gpu_compile_budget``, in seconds."""
     text = str(config.getini("gpu_compile_budget"))
     try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise pytest.UsageError(f"gpu_compile_budget must be a number of seconds, not {text!r}")
-    return seconds
+        return budget_seconds(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"gpu_compile_budget must be a number of seconds, not {text!r}") from error

@@ -224,7 +224,7 @@ class MatrixController:
                 self._columns,
                 self._judged_tests,
                 ran.facts,
-                budget_seconds=self._budget,
+                budget=self._budget,
                 progress=progress,
                 note=progress.note,
                 fallback=self._exchange / "cache",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
+from pytest_gpumatrix.portability.compiling.process_ends import how_it_ended
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.column import Column
 from pytest_gpumatrix.record.journal import SESSION
@@ -38,7 +38,7 @@ def collected_there_alone(left: Column, collected: Mapping[str, str | None]) -> 
 
 
 def _why_unknown(left: Column, code: int | None, problem: str) -> str | None:
-    ended = "the run was interrupted" if code is None else f"the run for it ended with {_how(code)}"
+    ended = "the run was interrupted" if code is None else f"the run for it ended with {how_it_ended(code)}"
     if not left.cells and (problem or code != pytest.ExitCode.NO_TESTS_COLLECTED):
         return "; ".join([f"nothing is known of {left.device}: {ended}", *([problem] if problem else [])])
     if code is None or code in _IN_GOOD_ORDER:
@@ -47,15 +47,6 @@ def _why_unknown(left: Column, code: int | None, problem: str) -> str | None:
     if code == pytest.ExitCode.TESTS_FAILED:
         return None if bad else f"{ended}, and no test is to blame"
     return None if SESSION in bad else ended
-
-
-def _how(code: int) -> str:
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"
 
 
 def _cell(test: str, outcome: Outcome, message: str, requirement: str | None = None) -> Cell:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import sys
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_gpumatrix.errors import GpuMatrixError
+from pytest_gpumatrix.portability.compiling.machine import installed
 from pytest_gpumatrix.portability.recording.recorder import Recorder
 from pytest_gpumatrix.portability.tape.launch import Launch, Problem
 from pytest_gpumatrix.portability.tape.tape import SCHEMA, Header, Tape, TapeWriter, merge_tapes, read_tape
@@ -129,13 +129,7 @@ def read_tapes(exchange: Path) -> Tape | None:
 
 def tape_versions() -> dict[str, str]:
     """The versions that decide what a kernel is compiled to. Nothing is imported for it: a test may do so later."""
-    found = {}
-    for name in _DISTRIBUTIONS:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return {**found, **loaded_versions()}
+    return {**dict(installed(_DISTRIBUTIONS)), **loaded_versions()}
 
 
 def _exchange_folder(config: pytest.Config, worker: str | None) -> Path:

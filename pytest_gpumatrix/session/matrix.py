@@ -8,7 +8,7 @@ import pytest
 
 from pytest_gpumatrix.config.config import Config
 from pytest_gpumatrix.config.device import Device
-from pytest_gpumatrix.config.load import find_config, load_config
+from pytest_gpumatrix.config.load import config_for
 from pytest_gpumatrix.gate import requirement as gate
 from pytest_gpumatrix.hardware import catalogue
 
@@ -44,8 +44,7 @@ def matrix_of(config: pytest.Config) -> Matrix:
     """The matrix of this run; reads gpumatrix.yml the first time."""
     matrix = config.stash.get(_MATRIX, None)
     if matrix is None:
-        path = find_config(config.rootpath)
-        whole = load_config(path) if path is not None else Config()
+        whole = config_for(config.rootpath)
         early = getattr(config.known_args_namespace, "gpu_devices", None)  # before the first conftest is imported
         given = str(early or config.getoption("--gpu-devices", None) or "")
         names = [name.strip() for name in given.split(",") if name.strip()]

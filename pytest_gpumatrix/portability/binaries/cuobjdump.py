@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import os
 import re
 import shutil
@@ -17,6 +16,7 @@ from pathlib import Path
 from pytest_gpumatrix.errors import GpuMatrixError
 from pytest_gpumatrix.hardware.binary import Binary
 from pytest_gpumatrix.portability.binaries.architecture import binary_of
+from pytest_gpumatrix.portability.compiling.machine import package_folders
 
 _DISTRIBUTION = "nvidia-cuda-cuobjdump"
 _TOOL = "cuobjdump"
@@ -118,9 +118,8 @@ def _installed() -> Iterator[Cuobjdump]:
     for path in files:
         if path.stem == _TOOL and os.access(path, os.X_OK):
             yield Cuobjdump(path=path, origin=f"{_DISTRIBUTION} {distribution.version}")
-    spec = importlib.util.find_spec("triton")
-    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-        path = Path(folder) / "backends" / "nvidia" / "bin" / _TOOL
+    for folder in package_folders("triton"):
+        path = folder / "backends" / "nvidia" / "bin" / _TOOL
         if os.access(path, os.X_OK):
             yield Cuobjdump(path=path, origin=f"triton {importlib.metadata.version('triton')}")
     on_path = shutil.which(_TOOL)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
-import importlib.util
 import os
 import re
 import sys
@@ -14,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from pytest_gpumatrix.portability.compiling.compile_job import Compiled, Job, Status
+from pytest_gpumatrix.portability.compiling.machine import installed, package_folders
 from pytest_gpumatrix.portability.compiling.machine_code import disassemblers
 from pytest_gpumatrix.portability.tape.launch import CudaProgram
 from pytest_gpumatrix.record.atomic import write_atomically
@@ -84,7 +83,8 @@ def compiler_version(environ: Mapping[str, str]) -> str:
         for name, value in environ.items()
         if name in _WHERE_CUDA_IS or (name.startswith(_COMPILER_VARIABLES) and name not in _NO_MATTER)
     )
-    parts = [str(FORMAT), sys.version, *_installed(), *_triton_build(), *_disassemblers(), *settings]
+    versions = (f"{name} {version}" for name, version in installed(_COMPILERS))
+    parts = [str(FORMAT), sys.version, *versions, *_triton_build(), *_disassemblers(), *settings]
     return hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()
 
 
@@ -97,19 +97,10 @@ def _state_of(value: str) -> str:
     return f"{stat.st_size} {stat.st_mtime_ns}"
 
 
-def _installed() -> Iterator[str]:
-    for name in _COMPILERS:
-        try:
-            yield f"{name} {importlib.metadata.version(name)}"
-        except importlib.metadata.PackageNotFoundError:
-            continue
-
-
 def _triton_build() -> Iterator[str]:
     """The state of Triton's compiled part: two builds from source may bear one version."""
-    spec = importlib.util.find_spec("triton")
-    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-        for library in sorted((Path(folder) / "_C").glob("libtriton*")):
+    for folder in package_folders("triton"):
+        for library in sorted((folder / "_C").glob("libtriton*")):
             stat = library.stat()
             yield f"{library.name} {stat.st_size} {stat.st_mtime_ns}"
 

@@ -48,10 +48,7 @@ def compile_triton(kernel: TritonKernel, arch: str, rootdir: Path, started: Call
     started()
     try:
         known = vars(backend.parse_options(dict(options)))
-    except (
-        ValueError,
-        AssertionError,
-    ) as error:  # this target, or any, does not take a value: it ends a tuner too
+    except (ValueError, AssertionError) as error:  # this target, or any, does not take a value: it ends a tuner too
         return Compiled(status=Status.REFUSED, message=_one_line(str(error) or repr(error)))
     if unknown := sorted(options.keys() - known.keys()):
         return Compiled(status=Status.REFUSED, message=f"Keyword argument {unknown[0]} was specified but unrecognised")

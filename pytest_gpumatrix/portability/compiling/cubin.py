@@ -35,7 +35,7 @@ def _read(content: bytes, reserved: int) -> dict[str, KernelFigures]:
     if content[:6] != b"\x7fELF\x02\x01":  # 64 bits, little-endian
         raise ValueError("not a cubin: no ELF header")
     sections = _sections(content)
-    shared = {name.removeprefix(".nv.shared."): size for name, (_, _, size) in sections.items()}
+    shared = {name.removeprefix(".nv.shared."): size for name, (_, size) in sections.items()}
     symbols = _symbols(content, sections)
     registers = {}
     for attribute, value in _attributes(_bytes_of(content, sections[".nv.info"])):
@@ -59,18 +59,18 @@ def _read(content: bytes, reserved: int) -> dict[str, KernelFigures]:
     return figures
 
 
-def _sections(content: bytes) -> dict[str, tuple[int, int, int]]:
-    """Type, offset and size of each section, by name."""
+def _sections(content: bytes) -> dict[str, tuple[int, int]]:
+    """Offset and size of each section, by name."""
     [table] = struct.unpack_from("<Q", content, 0x28)
     count, names_index = struct.unpack_from("<HH", content, 0x3C)
     headers = [struct.unpack_from("<IIQQQQ", content, table + 64 * number) for number in range(count)]
     names = headers[names_index][4]
-    return {_text_at(content, names + name): (kind, offset, size) for name, kind, _, _, offset, size in headers}
+    return {_text_at(content, names + name): (offset, size) for name, _, _, _, offset, size in headers}
 
 
-def _symbols(content: bytes, sections: Mapping[str, tuple[int, int, int]]) -> list[str]:
-    _, table, size = sections[".symtab"]
-    _, names, _ = sections[".strtab"]
+def _symbols(content: bytes, sections: Mapping[str, tuple[int, int]]) -> list[str]:
+    table, size = sections[".symtab"]
+    names, _ = sections[".strtab"]
     return [
         _text_at(content, names + struct.unpack_from("<I", content, at)[0]) for at in range(table, table + size, 24)
     ]
@@ -100,8 +100,8 @@ def _extent(value: bytes | None) -> Extent | None:
     return x, y, z
 
 
-def _bytes_of(content: bytes, section: tuple[int, int, int]) -> bytes:
-    _, offset, size = section
+def _bytes_of(content: bytes, section: tuple[int, int]) -> bytes:
+    offset, size = section
     return content[offset : offset + size]
 
 

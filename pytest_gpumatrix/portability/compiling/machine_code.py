@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_gpumatrix.portability.compiling.kernel_figures import TensorPath
+from pytest_gpumatrix.portability.compiling.machine import package_folders
 
 # What counts is the machine code. PTX says what the assembler was asked for, and it may have no such instruction:
 # for 9.0 `atom.add.noftz.bf16` is in the PTX and a compare-and-swap loop in the code, where the `.v8.bf16` form and
@@ -73,9 +73,8 @@ def read_listing(listing: str) -> Mapping[str, HowItWorks]:
 def disassemblers() -> Iterator[Path]:
     """Where ``nvdisasm`` is: the package of that name, which is of one age with NVRTC, Triton's own, or on the PATH."""
     for package, place in (("nvidia", "*/bin/nvdisasm"), ("triton", "backends/nvidia/bin/nvdisasm")):
-        spec = importlib.util.find_spec(package)
-        for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-            yield from sorted(Path(folder).glob(place))
+        for folder in package_folders(package):
+            yield from sorted(folder.glob(place))
     if (on_path := shutil.which("nvdisasm")) is not None:
         yield Path(on_path)
 

@@ -20,6 +20,7 @@ import msgspec
 
 from pytest_gpumatrix.errors import GpuMatrixError
 from pytest_gpumatrix.portability.compiling.compile_job import Compiled, Done, Job, Started, Status
+from pytest_gpumatrix.portability.compiling.process_ends import how_it_ended
 from pytest_gpumatrix.portability.compiling.refusals import fault_of_this_machine
 
 # -I: neither PYTHON* variables nor the current folder; the search path is that of the process that recorded.
@@ -125,7 +126,7 @@ class CompilingProcess:
             os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
         self._kill()  # what it left behind
         code = self._process.wait()
-        how = _signal_name(-code) if code < 0 else f"exit code {code}"
+        how = how_it_ended(code)
         last = self._last_words()
         if not started:
             return Compiled(
@@ -254,10 +255,3 @@ class _Runner:
             if self._process is None:
                 self._process = self._start()
             return self._process
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pytest_gpumatrix.hardware.profile import Profile
 from pytest_gpumatrix.portability.compiling.compile_job import Compiled
 from pytest_gpumatrix.portability.compiling.kernel_figures import KernelFigures
-from pytest_gpumatrix.portability.judging.judgement import FITS, Fit, Judgement
+from pytest_gpumatrix.portability.judging.judgement import FITS, Fit, Judgement, fails, unknown
 from pytest_gpumatrix.portability.judging.launch_limits import (
     cluster_excess,
     emptiness,
@@ -39,14 +39,14 @@ def judge_triton(compiled: Compiled, profile: Profile, known: Sequence[Profile],
     if excess is None and figures is not None:
         excess = _bounds_excess((threads, 1, 1), figures) or _register_excess(threads, figures, profile)
     if excess is not None:
-        return Judgement(fit=Fit.FAILS, reason=excess, tuner_survives=True)
+        return fails(excess, tuner_survives=True)
     cluster = judge_cluster(compiled.blocks_per_cluster or 1, profile, allowed=True)  # Triton's launcher sees to it
     if cluster is not None:
         return cluster
     if figures is None:
-        return _unknown("how many registers it takes could not be read")
+        return unknown("how many registers it takes could not be read")
     if cooperative:
-        return _unknown("its blocks must all be resident at once, and of a Triton kernel not all grids are known")
+        return unknown("its blocks must all be resident at once, and of a Triton kernel not all grids are known")
     return FITS
 
 
@@ -63,14 +63,14 @@ def judge_cuda(
         or _opt_in_excess(launch)
     )
     if excess is not None:
-        return Judgement(fit=Fit.FAILS, reason=excess)
+        return fails(excess)
     candidates = candidates_of(launch, kernels or {})
     if not candidates:
-        return _unknown(f"what {launch.kernel or 'the kernel'} takes could not be read")
+        return unknown(f"what {launch.kernel or 'the kernel'} takes could not be read")
     found = [_judge_kernel(launch, figures, profile, known) for figures in candidates.values()]
     failing = next((one for one in found if one.fit is Fit.FAILS), None)
     if failing is not None and any(one.fit is not Fit.FAILS for one in found):
-        return _unknown(f"which kernel of the program was launched is not known; one of them {failing.reason}")
+        return unknown(f"which kernel of the program was launched is not known; one of them {failing.reason}")
     return failing or next((one for one in found if one.fit is Fit.UNKNOWN), FITS)
 
 
@@ -89,7 +89,7 @@ def _judge_kernel(launch: CudaLaunch, figures: KernelFigures, profile: Profile, 
         or cluster_excess(launch, figures)
     )
     if excess is not None:
-        return Judgement(fit=Fit.FAILS, reason=excess)
+        return fails(excess)
     blocks = math.prod(launch.cluster or figures.cluster or (1,))
     return (
         judge_cluster(blocks, profile, allowed=launch.non_portable_clusters)
@@ -127,7 +127,7 @@ def _judge_opt_in(launch: CudaLaunch, figures: KernelFigures) -> Judgement | Non
     shared = launch.dynamic_shared_memory + figures.static_shared_memory
     if launch.shared_memory_opt_in is not None or not launch.dynamic_shared_memory or shared <= _WITHOUT_OPT_IN:
         return None
-    return _unknown(
+    return unknown(
         f"whether the kernel was allowed its {shared:,} B of shared memory per block, over the {_WITHOUT_OPT_IN:,} B "
         "that need no leave, is not known"
     )
@@ -145,7 +145,3 @@ def _shared_excess(shared: int, profile: Profile, known: Sequence[Profile]) -> s
     reason = f"needs {shared:,} B of shared memory per block, {profile.name} has {limit:,} B"
     any_has = any(other.limits.shared_memory_per_block >= shared for other in known)
     return reason if any_has else f"{reason}, and no known GPU has that much"
-
-
-def _unknown(reason: str) -> Judgement:
-    return Judgement(fit=Fit.UNKNOWN, reason=reason)

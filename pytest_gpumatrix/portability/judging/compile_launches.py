@@ -33,6 +33,14 @@ class Compiling:
     note: Callable[[str], None]  # told, once, that nothing can be kept
 
 
+def budget_seconds(text: str) -> float:
+    """A budget as a person writes it. ValueError for what is no finite number of seconds from 0 on."""
+    seconds = float(text)
+    if not 0 <= seconds < float("inf"):
+        raise ValueError(f"no number of seconds: {text!r}")
+    return seconds
+
+
 def compile_launches(
     wanted: Callable[[], Iterable[Wanted]], profiles: Mapping[str, Profile], header: Header, compiling: Compiling
 ) -> dict[tuple[str, str], Judged]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_gpumatrix.portability.judging.judge import judge_launches
-from pytest_gpumatrix.portability.judging.judgement import Fit, Judgement
+from pytest_gpumatrix.portability.judging.judgement import Fit, Judgement, unknown
 from pytest_gpumatrix.portability.tape.launch import CudaProgram, Launch
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
@@ -33,8 +33,8 @@ def compiled_cell(
     if failing:
         outcome = Outcome.FAILED if requirement_unmet is None else Outcome.XFAILED
         return _cell(test, ran, outcome, _first(failing), details="\n".join(failing), slow=slow)
-    if unknown := [*problems, *_sentences(judged, Fit.UNKNOWN)]:
-        return _cell(test, ran, Outcome.NOT_RUN, _first(unknown), details="\n".join(unknown), slow=slow)
+    if not_known := [*problems, *_sentences(judged, Fit.UNKNOWN)]:
+        return _cell(test, ran, Outcome.NOT_RUN, _first(not_known), details="\n".join(not_known), slow=slow)
     if not judged:
         return _cell(test, ran, Outcome.NOT_RUN, f"no kernel launch to go by; where it ran: {ran.outcome.value}")
     fits = _what_fits([launch for launch, _ in judged])
@@ -66,7 +66,7 @@ def _what_fits(launches: Sequence[Launch]) -> str:
 def _settled(launch: Launch, judgement: Judgement, ran: Cell) -> Judgement:
     """A launch that failed where it ran, in a test that passed: the test expects the failure, here or anywhere."""
     if launch.raised and ran.outcome is Outcome.PASSED:
-        return Judgement(fit=Fit.UNKNOWN, reason="it failed where it ran as well, and the test passed all the same")
+        return unknown("it failed where it ran as well, and the test passed all the same")
     return judgement
 
 

@@ -11,7 +11,7 @@ from pytest_gpumatrix.hardware.profile import Profile
 from pytest_gpumatrix.portability.compiling.compile_job import Compiled, Job, Status
 from pytest_gpumatrix.portability.compiling.kernel_figures import KernelFigures
 from pytest_gpumatrix.portability.judging.block_limits import candidates_of, judge_cuda, judge_triton
-from pytest_gpumatrix.portability.judging.judgement import FITS, Fit, Judgement
+from pytest_gpumatrix.portability.judging.judgement import FITS, Fit, Judgement, fails, unknown
 from pytest_gpumatrix.portability.judging.launch_limits import judge_grid
 from pytest_gpumatrix.portability.judging.slowness import Slowness, slowness
 from pytest_gpumatrix.portability.tape.launch import CudaProgram, Kernel, Launch
@@ -29,22 +29,29 @@ class Reference:
 def job_for(kernel: Kernel, capability: ComputeCapability) -> Job | Judgement:
     """What to compile in order to judge a kernel for a device; a Judgement where nothing can be compiled."""
     if kernel.obstacle is not None:
-        return Judgement(fit=Fit.UNKNOWN, reason=kernel.obstacle)
+        return unknown(kernel.obstacle)
     if not isinstance(kernel, CudaProgram):
         return Job(kernel=kernel, arch=capability.sm)
     if kernel.target_type not in ("cubin", "ptx"):
-        return Judgement(fit=Fit.UNKNOWN, reason=f"{kernel.target_type} code is linked later, and not judged")
+        return unknown(f"{kernel.target_type} code is linked later, and not judged")
     if kernel.follows_device:
         return Job(kernel=kernel, arch=capability.sm)
     try:
         binary = _binary_of(kernel)
         loads = binary.refusal(capability) is None
     except ValueError as error:
-        return Judgement(fit=Fit.UNKNOWN, reason=str(error))
+        return unknown(str(error))
     if not loads:
         return Job(kernel=kernel, arch=capability.sm)
     # PTX is translated for the device when it is loaded; for an "a" or "f" target, for that of the device.
     return Job(kernel=kernel, arch=f"{capability.sm}{binary.suffix}" if binary.ptx else binary.sm)
+
+
+def why_not_loaded(kernel: Kernel, capability: ComputeCapability) -> str | None:
+    """Why a device does not load a program that was built for an architecture by name; None for all that follows it."""
+    if not isinstance(kernel, CudaProgram) or kernel.follows_device:
+        return None
+    return _binary_of(kernel).refusal(capability)
 
 
 def judge(
@@ -59,15 +66,14 @@ def judge(
     ``known`` are the profiles among which to look for a GPU that has more, for the message. What fits is held
     against ``reference``: without one, whether it is slow is told by its spills alone.
     """
-    if isinstance(kernel, CudaProgram) and not kernel.follows_device:
-        refusal = _binary_of(kernel).refusal(profile.capability)
-        if refusal is not None:
-            return Judgement(fit=Fit.FAILS, reason=f"{refusal}; {_if_rebuilt(compiled, profile)}")
+    refusal = why_not_loaded(kernel, profile.capability)
+    if refusal is not None:
+        return fails(f"{refusal}; {_if_rebuilt(compiled, profile)}")
     if compiled.status is Status.UNKNOWN:
-        return Judgement(fit=Fit.UNKNOWN, reason=compiled.message)
+        return unknown(compiled.message)
     if compiled.status is not Status.COMPILED:
         survives = compiled.status is Status.REFUSED and compiled.tuner_survives
-        return Judgement(fit=Fit.FAILS, reason=compiled.message, tuner_survives=survives)
+        return fails(compiled.message, tuner_survives=survives)
     if not isinstance(kernel, CudaProgram):
         cooperative = bool(kernel.options.get("launch_cooperative_grid"))
         found = judge_triton(compiled, profile, known, cooperative=cooperative)
@@ -84,8 +90,8 @@ def _judge_speed(kernel: Kernel, compiled: Compiled, reference: Reference | None
     findings = _named(found, lambda one: one.findings)
     if findings:
         return Judgement(fit=Fit.SLOW, reason="; ".join(findings))
-    unknown = _named(found, lambda one: one.not_known) if kernels else ["what its kernels take"]
-    return Judgement(fit=Fit.FITS, reason=f"not known: {', '.join(unknown)}") if unknown else FITS
+    not_known = _named(found, lambda one: one.not_known) if kernels else ["what its kernels take"]
+    return Judgement(fit=Fit.FITS, reason=f"not known: {', '.join(not_known)}") if not_known else FITS
 
 
 def _of_launch(kernel: Kernel, compiled: Compiled) -> dict[str, KernelFigures]:
@@ -134,19 +140,16 @@ def _judge_group(members: Sequence[tuple[Launch, Judgement]]) -> Judgement:
     failing = [found for found in kept if found.fit is Fit.FAILS]
     fatal = next((found for found in failing if not found.tuner_survives), None)
     if fatal is not None:
-        return Judgement(fit=Fit.FAILS, reason=f"a configuration ends the tuning: {fatal.reason}")
-    unknown = next((found for found in kept if found.fit is Fit.UNKNOWN), None)
-    if unknown is not None:  # it might end the tuning
-        return unknown
+        return fails(f"a configuration ends the tuning: {fatal.reason}")
+    not_known = next((found for found in kept if found.fit is Fit.UNKNOWN), None)
+    if not_known is not None:  # it might end the tuning
+        return not_known
     fitting = [found for found in kept if found.fit is not Fit.FAILS]
     if fitting:  # tuning takes the fastest of them
         return next((found for found in fitting if found.fit is Fit.FITS), fitting[0])
     if not failing or others or any(found.fit is not Fit.FAILS for found in pruned):
-        return Judgement(
-            fit=Fit.UNKNOWN,
-            reason=f"none of the {len(kept)} configurations that were kept here fits; there may be others there",
-        )
-    return Judgement(fit=Fit.FAILS, reason=f"no configuration of {len(members)} fits: {failing[0].reason}")
+        return unknown(f"none of the {len(kept)} configurations that were kept here fits; there may be others there")
+    return fails(f"no configuration of {len(members)} fits: {failing[0].reason}")
 
 
 def _if_rebuilt(compiled: Compiled, profile: Profile) -> str:

@@ -27,3 +27,14 @@ class Judgement:
 
 
 FITS = Judgement(fit=Fit.FITS)
+WORST_FIRST = (Fit.FAILS, Fit.UNKNOWN, Fit.SLOW, Fit.FITS)
+
+
+def fails(reason: str, *, tuner_survives: bool = False) -> Judgement:
+    """It would not run, and why."""
+    return Judgement(fit=Fit.FAILS, reason=reason, tuner_survives=tuner_survives)
+
+
+def unknown(reason: str) -> Judgement:
+    """Nobody knows, and why."""
+    return Judgement(fit=Fit.UNKNOWN, reason=reason)

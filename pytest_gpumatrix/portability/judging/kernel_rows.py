@@ -11,13 +11,12 @@ from typing import Any
 import msgspec
 
 from pytest_gpumatrix.portability.judging.judge import judge_launches
-from pytest_gpumatrix.portability.judging.judgement import Fit, Judgement
+from pytest_gpumatrix.portability.judging.judgement import WORST_FIRST, Fit, Judgement, unknown
 from pytest_gpumatrix.portability.judging.plan import Judged
 from pytest_gpumatrix.portability.tape.launch import Alternative, CudaProgram, Kernel, Launch, TritonKernel
 
 _LONGEST = 4096  # bytes of JSON that are kept of a part of a kernel
 _MOST_CONFIGURATIONS = 4096  # of one autotuned launch: far more than any tuner tries
-_WORST_FIRST = (Fit.FAILS, Fit.UNKNOWN, Fit.SLOW, Fit.FITS)
 
 
 class KernelFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,11 +103,10 @@ class KernelTable:
 def _of_device(kept: _Kept, members: Sequence[Judged]) -> Judged:
     if kept.too_many:
         reason = f"an autotuned launch of more than {_MOST_CONFIGURATIONS:,} configurations is not judged"
-        return Judged(judgement=Judgement(fit=Fit.UNKNOWN, reason=reason))
+        return Judged(judgement=unknown(reason))
     judgement = _worst(kept, [member.judgement for member in members])
     if kept.raised and judgement.fit is Fit.FAILS:  # its test may expect just that
-        reason = f"it failed where it was recorded as well: {judgement.reason}"
-        judgement = Judgement(fit=Fit.UNKNOWN, reason=reason)
+        judgement = unknown(f"it failed where it was recorded as well: {judgement.reason}")
     if len(members) > 1:
         return Judged(judgement=judgement)
     return members[0] if judgement == members[0].judgement else replace(members[0], judgement=judgement)
@@ -117,7 +115,7 @@ def _of_device(kept: _Kept, members: Sequence[Judged]) -> Judged:
 def _worst(kept: _Kept, members: Sequence[Judgement]) -> Judgement:
     """Over the tests, whose tuners may have tried different configurations."""
     found = [_launched_so(kept, members, tried) for tried in set(kept.tests.values())]
-    return min(found, key=lambda judgement: _WORST_FIRST.index(judgement.fit))
+    return min(found, key=lambda judgement: WORST_FIRST.index(judgement.fit))
 
 
 def _launched_so(kept: _Kept, members: Sequence[Judgement], tried: int) -> Judgement:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from pytest_gpumatrix.hardware.profile import Feature, Profile
+from pytest_gpumatrix.hardware.profile import LARGEST_BLOCK, LARGEST_GRID, Feature, Profile
 from pytest_gpumatrix.portability.compiling.kernel_figures import KernelFigures
-from pytest_gpumatrix.portability.judging.judgement import Fit, Judgement
+from pytest_gpumatrix.portability.judging.judgement import Judgement, fails, unknown
 from pytest_gpumatrix.portability.judging.residence import blocks_per_sm
 from pytest_gpumatrix.portability.tape.launch import CudaLaunch, Extent
 
 _PORTABLE_CLUSTER = 8  # blocks. Source: CUDA Programming Guide, "Thread Block Clusters"
-# Of every compute capability. Source: CUDA Programming Guide 13, "Compute Capabilities", table 30
-_GRID = {"x": 2**31 - 1, "y": 65_535, "z": 65_535}
-_BLOCK = {"x": 1_024, "y": 1_024, "z": 64}
 
 
 def judge_cluster(blocks: int, profile: Profile, *, allowed: bool | None) -> Judgement | None:
@@ -25,24 +22,24 @@ def judge_cluster(blocks: int, profile: Profile, *, allowed: bool | None) -> Jud
     if blocks <= 1:
         return None
     if Feature.CLUSTERS not in profile.limits.features:
-        return _fails(f"needs thread block clusters (of {blocks}), {profile.name} has none")
+        return fails(f"needs thread block clusters (of {blocks}), {profile.name} has none")
     limit = profile.limits.blocks_per_cluster
     if limit is not None and blocks > limit:
-        return _fails(f"needs clusters of {blocks} blocks, {profile.name} takes {limit}")
+        return fails(f"needs clusters of {blocks} blocks, {profile.name} takes {limit}")
     if blocks <= _PORTABLE_CLUSTER:
         return None
     if allowed is False:
-        return _fails(
+        return fails(
             f"asks for clusters of {blocks} blocks, and the kernel was allowed {_PORTABLE_CLUSTER}: set its "
             "NON_PORTABLE_CLUSTER_SIZE_ALLOWED before the launch"
         )
     if allowed is None:
-        return _unknown(
+        return unknown(
             f"whether the kernel was allowed its clusters of {blocks} blocks, over the {_PORTABLE_CLUSTER} that need "
             "no leave, is not known"
         )
     if limit is None:
-        return _unknown(
+        return unknown(
             f"a cluster of {blocks} blocks is over the {_PORTABLE_CLUSTER} that every GPU with clusters takes"
         )
     return None
@@ -69,14 +66,14 @@ def judge_residence(launch: CudaLaunch, figures: KernelFigures, profile: Profile
         return None
     blocks = f"a cooperative launch of {launch.blocks:,} blocks"
     if math.prod(launch.cluster or figures.cluster or (1,)) > 1:
-        return _unknown(f"how many clusters {profile.name} holds at once, and so whether {blocks} fits, is not known")
+        return unknown(f"how many clusters {profile.name} holds at once, and so whether {blocks} fits, is not known")
     if profile.sm_count is None:
-        return _unknown(f"how many SMs {profile.name} has, and so whether {blocks} fits, is not known")
+        return unknown(f"how many SMs {profile.name} has, and so whether {blocks} fits, is not known")
     shared = launch.dynamic_shared_memory + figures.static_shared_memory
     each = blocks_per_sm(launch.threads, shared, figures, profile.limits)
     if launch.blocks <= each * profile.sm_count:
         return None
-    return _fails(
+    return fails(
         f"is {blocks}, {profile.name} holds {each * profile.sm_count:,} at once ({each} on each of its "
         f"{profile.sm_count:,} SMs)"
     )
@@ -85,17 +82,17 @@ def judge_residence(launch: CudaLaunch, figures: KernelFigures, profile: Profile
 def judge_grid(grid: Sequence[int] | None) -> Judgement | None:
     """A grid that no GPU takes: an interpreter takes any."""
     excess = grid_excess(grid or ())
-    return _fails(excess) if excess is not None else None
+    return fails(excess) if excess is not None else None
 
 
 def grid_excess(grid: Sequence[int]) -> str | None:
     """A grid that no GPU takes. Where its blocks are clusters there are at least as many blocks."""
-    return _axis_excess(grid, _GRID, "blocks")
+    return _axis_excess(grid, LARGEST_GRID, "blocks")
 
 
 def shape_excess(block: Extent) -> str | None:
     """A block that no GPU takes, however many threads it has in all."""
-    return _axis_excess(block, _BLOCK, "threads per block")
+    return _axis_excess(block, LARGEST_BLOCK, "threads per block")
 
 
 def emptiness(launch: CudaLaunch) -> str | None:
@@ -110,16 +107,8 @@ def shown(extent: Extent) -> str:
     return "x".join(f"{size}" for size in extent)
 
 
-def _axis_excess(sizes: Sequence[int], limits: Mapping[str, int], what: str) -> str | None:
-    for (axis, limit), size in zip(limits.items(), sizes, strict=False):
+def _axis_excess(sizes: Sequence[int], limits: Sequence[int], what: str) -> str | None:
+    for axis, limit, size in zip("xyz", limits, sizes, strict=False):
         if size > limit:
             return f"needs {size:,} {what} in {axis}, every GPU takes {limit:,}"
     return None
-
-
-def _fails(reason: str) -> Judgement:
-    return Judgement(fit=Fit.FAILS, reason=reason)
-
-
-def _unknown(reason: str) -> Judgement:
-    return Judgement(fit=Fit.UNKNOWN, reason=reason)

@@ -9,14 +9,13 @@ import msgspec
 
 from pytest_gpumatrix.errors import GpuMatrixError
 from pytest_gpumatrix.hardware import catalogue
-from pytest_gpumatrix.hardware.binary import Binary
 from pytest_gpumatrix.hardware.capability import ComputeCapability
 from pytest_gpumatrix.hardware.profile import Profile
 from pytest_gpumatrix.portability.compiling.cache import CompileCache
 from pytest_gpumatrix.portability.compiling.compile_job import Compiled, Job, Status
 from pytest_gpumatrix.portability.judging.figures import Figures, figures_of
-from pytest_gpumatrix.portability.judging.judge import Reference, job_for, judge
-from pytest_gpumatrix.portability.judging.judgement import Fit, Judgement
+from pytest_gpumatrix.portability.judging.judge import Reference, job_for, judge, why_not_loaded
+from pytest_gpumatrix.portability.judging.judgement import Judgement, unknown
 from pytest_gpumatrix.portability.tape.launch import CudaProgram, Kernel
 from pytest_gpumatrix.portability.tape.tape import Header
 
@@ -86,7 +85,12 @@ class Plan:
             return
         reference = _reference(item)
         plans = {name: job_for(item.kernel, self._profiles[name].capability) for name in new}
-        jobs = {job.key: job for job in (*plans.values(), reference) if isinstance(job, Job)}
+        # A key is a digest of the whole kernel, so each is made once.
+        keys = {name: plan.key for name, plan in plans.items() if isinstance(plan, Job)}
+        jobs = {keys[name]: plan for name, plan in plans.items() if isinstance(plan, Job)}
+        reference_key = reference.key if reference is not None else None
+        if reference is not None and reference_key is not None:
+            jobs[reference_key] = reference
         known = {key: found for key, job in jobs.items() if (found := self._cache.get(job)) is not None}
         self.done += len(known)
         self.missing |= jobs.keys() - known.keys()
@@ -98,12 +102,12 @@ class Plan:
                 kernel=_without_source(item.kernel),
                 ran_on=item.ran_on,
                 device=name,
-                key=plan.key,
-                reference=reference.key if reference is not None else None,
+                key=keys[name],
+                reference=reference_key,
                 known=known,
             )
-            if {plan.key, pending.reference} - {None} <= known.keys():
-                self._judge(item.digest, name, self._by(pending, known[plan.key], {}))
+            if {keys[name], reference_key} - {None} <= known.keys():
+                self._judge(item.digest, name, self._by(pending, known[keys[name]], {}))
             else:
                 self._pending[item.digest, name] = pending
 
@@ -118,10 +122,10 @@ class Plan:
 
     def settle(self, results: Mapping[str, Compiled], late: str) -> None:
         """Judge the rest. What has no result is unknown, and ``late`` says why."""
-        unknown = Judged(judgement=Judgement(fit=Fit.UNKNOWN, reason=late))
+        missed = Judged(judgement=unknown(late))
         for (digest, name), pending in self._pending.items():
             compiled = pending.known.get(pending.key) or results.get(pending.key)
-            self._judge(digest, name, self._by(pending, compiled, results) if compiled is not None else unknown)
+            self._judge(digest, name, self._by(pending, compiled, results) if compiled is not None else missed)
 
     def _has(self, place: tuple[str, str]) -> bool:
         return place in self.judged or place in self._pending
@@ -148,10 +152,7 @@ def _reference(item: Wanted) -> Job | None:
     plan = job_for(kernel, capability)
     if isinstance(plan, Judgement):
         return None
-    if isinstance(kernel, CudaProgram) and not kernel.follows_device:
-        binary = Binary.parse(kernel.arch, ptx=kernel.target_type == "ptx")
-        return plan if binary.refusal(capability) is None else None
-    return plan
+    return plan if why_not_loaded(kernel, capability) is None else None
 
 
 def _without_source(kernel: Kernel) -> Kernel:

@@ -14,14 +14,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pytest_gpumatrix.portability.patching.patches import Patches
-from pytest_gpumatrix.portability.patching.stand_ins import StandIns
-from pytest_gpumatrix.portability.recording.cuda_launches import (
-    MAX_DYNAMIC_SHARED_MEMORY,
-    NON_PORTABLE_CLUSTERS,
-    extent,
-    first_kernel,
-    no_functions,
-)
+from pytest_gpumatrix.portability.patching.stand_ins import StandIns, named_like
+from pytest_gpumatrix.portability.recording.cuda_launches import extent, first_kernel, no_functions, what_is_allowed
 from pytest_gpumatrix.portability.recording.running_gpu import RunningGpu
 from pytest_gpumatrix.portability.tape.launch import CudaLaunch, CudaProgram
 from pytest_gpumatrix.portability.tape.values import CannotEncodeError, encode
@@ -78,9 +72,7 @@ class CudaRecording:
                 recording._note_program(self._made_of, target_type, name_expressions, compiled=compiled)
                 return compiled
 
-        Program.__module__, Program.__qualname__ = original.__module__, original.__qualname__
-        Program.__doc__ = original.__doc__
-        return Program
+        return named_like(Program, original)
 
     def _note_program(
         self, made_of: tuple[Any, str, Any], target_type: Any, name_expressions: Any, *, compiled: Any
@@ -157,7 +149,6 @@ class CudaRecording:
         if cluster is not None:  # then the grid is one of clusters
             x, y, z = x * cluster[0], y * cluster[1], z * cluster[2]
         dynamic = int(config.shmem_size or 0)
-        non_portable = _attribute_of(kernel, NON_PORTABLE_CLUSTERS)
         launch = CudaLaunch(
             kernel=_name_of(kernel),
             block=extent(config.block),
@@ -165,8 +156,7 @@ class CudaRecording:
             dynamic_shared_memory=dynamic,
             cluster=cluster,
             cooperative=bool(getattr(config, "is_cooperative", False)),
-            shared_memory_opt_in=_attribute_of(kernel, MAX_DYNAMIC_SHARED_MEMORY) if dynamic else None,
-            non_portable_clusters=None if non_portable is None else bool(non_portable),
+            **what_is_allowed(functools.partial(_attribute_of, kernel), dynamic),
         )
         program = self._program_of(kernel, launch.kernel)
         self._recorder.note(msgspec.structs.replace(program, launch=launch), launch.grid, raised=raised)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from pytest_gpumatrix.portability.tape.launch import Extent, FunctionReference
@@ -10,8 +11,8 @@ from pytest_gpumatrix.portability.tape.values import CannotEncodeError
 
 # The driver's numbers of the attributes that say what a kernel was allowed: how much dynamic shared memory it may be
 # given, and whether its clusters may be of more than 8 blocks.
-MAX_DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-NON_PORTABLE_CLUSTERS = 14  # CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+_MAX_DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+_NON_PORTABLE_CLUSTERS = 14  # CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
 
 
 def first_kernel(code: Any, otherwise: str) -> str:
@@ -29,6 +30,15 @@ def extent(sizes: Any) -> Extent:
     given = [int(size) for size in sizes] if isinstance(sizes, (tuple, list)) else [int(sizes)]
     x, y, z = [*given, *[1] * (3 - len(given))]
     return x, y, z
+
+
+def what_is_allowed(ask: Callable[[int], int | None], dynamic_shared_memory: int) -> dict[str, Any]:
+    """The fields of a CudaLaunch that say what the driver allows its kernel: ``ask`` tells an attribute, if it can."""
+    non_portable = ask(_NON_PORTABLE_CLUSTERS)
+    return {
+        "shared_memory_opt_in": ask(_MAX_DYNAMIC_SHARED_MEMORY) if dynamic_shared_memory else None,
+        "non_portable_clusters": None if non_portable is None else bool(non_portable),
+    }
 
 
 def no_functions(value: Any) -> FunctionReference:

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pytest_gpumatrix.portability.patching.patches import Patches
-from pytest_gpumatrix.portability.patching.stand_ins import StandIns
+from pytest_gpumatrix.portability.patching.stand_ins import StandIns, named_like
 from pytest_gpumatrix.portability.recording.cuda_launches import extent, no_functions
 from pytest_gpumatrix.portability.recording.nvrtc_options import program_options
 from pytest_gpumatrix.portability.tape.launch import CudaLaunch, CudaProgram
@@ -72,7 +72,7 @@ class CupyRecording:
                 origin = _Origin(translation=self._translation)
                 return recording._launch(super().__call__, self, origin, grid, block, args, **kwargs)
 
-        return _named_like(RawKernel, original)
+        return named_like(RawKernel, original)
 
     def _recording_module(self, original: type[Any]) -> type[Any]:
         recording = self
@@ -87,7 +87,7 @@ class CupyRecording:
                 origin = _Origin(translation=self._translation, module=self)
                 return _KernelOfModule(kernel, functools.partial(recording._launch, kernel, kernel, origin))
 
-        return _named_like(RawModule, original)
+        return named_like(RawModule, original)
 
     def _launch(
         self, call: Callable[..., Any], kernel: Any, origin: _Origin, grid: Any, block: Any, args: Any, **kwargs: Any
@@ -164,8 +164,3 @@ def _obstacle(kernel: Any, origin: _Origin, unknown: str | None) -> str | None:
     if origin.translation is not None:
         return f"cannot be rebuilt: CuPy changes the code, for {origin.translation} is on"
     return f"cannot be rebuilt: {unknown}" if unknown else None
-
-
-def _named_like(ours: type[Any], original: type[Any]) -> type[Any]:
-    ours.__module__, ours.__qualname__, ours.__doc__ = original.__module__, original.__qualname__, original.__doc__
-    return ours

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from pytest_gpumatrix.portability.patching.patches import Patches
 from pytest_gpumatrix.portability.tape.launch import FunctionReference, TritonKernel
 from pytest_gpumatrix.portability.tape.sources import generated_hash
-from pytest_gpumatrix.portability.tape.values import CannotEncodeError, encode
+from pytest_gpumatrix.portability.tape.values import CannotEncodeError, encode_if_possible
 
 if TYPE_CHECKING:
     from pytest_gpumatrix.portability.recording.recorder import Recorder
@@ -136,7 +136,7 @@ def _kernel(tuner: Any, function: FunctionReference, entry: _Configuration) -> T
     names = list(tuner.fn.arg_names)
     obstacles: list[str] = []
     constants = tuple(
-        (_path(key, names), _encoded(f"argument {key}", value, obstacles))
+        (_path(key, names), encode_if_possible(f"argument {key}", value, _no_functions, obstacles))
         for key, value in entry.meta["constants"].items()
     )
     [attributes] = entry.meta["configs"]
@@ -145,7 +145,10 @@ def _kernel(tuner: Any, function: FunctionReference, entry: _Configuration) -> T
         signature=dict(entry.meta["signature"]),
         constants=constants,
         attributes=tuple((tuple(path), hints) for path, hints in attributes.items()),
-        options={name: _encoded(f"option {name}", value, obstacles) for name, value in _options(entry.meta).items()},
+        options={
+            name: encode_if_possible(f"option {name}", value, _no_functions, obstacles)
+            for name, value in _options(entry.meta).items()
+        },
         obstacle=f"cannot be rebuilt: {obstacles[0]}" if obstacles else None,
     )
 
@@ -171,14 +174,6 @@ def _path(key: Any, names: list[str]) -> tuple[int, ...]:
     if isinstance(key, str):
         return (names.index(key),)
     return key if isinstance(key, tuple) else (key,)
-
-
-def _encoded(what: str, value: Any, obstacles: list[str]) -> Any:
-    try:
-        return encode(value, _no_functions)
-    except CannotEncodeError as error:
-        obstacles.append(f"{what}: {error}")
-        return None
 
 
 def _no_functions(value: Any) -> FunctionReference:

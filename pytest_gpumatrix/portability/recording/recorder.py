@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from pytest_gpumatrix.hardware.capability import ComputeCapability
+from pytest_gpumatrix.hardware.profile import LARGEST_GRID
 from pytest_gpumatrix.portability.patching.import_watcher import ImportWatcher
 from pytest_gpumatrix.portability.patching.patches import Patches
 from pytest_gpumatrix.portability.recording.cuda_core_recording import CudaRecording
@@ -20,8 +21,6 @@ from pytest_gpumatrix.portability.recording.running_gpu import RunningGpu
 from pytest_gpumatrix.portability.recording.torch_cuda_recording import TorchCudaRecording
 from pytest_gpumatrix.portability.recording.triton_recording import TritonRecording
 from pytest_gpumatrix.portability.tape.launch import Alternative, Kernel, Launch, Problem, digest
-
-_LARGEST_GRID = (2**31 - 1, 65_535, 65_535)  # blocks in x, y and z; CUDA C++ Programming Guide, Compute Capabilities
 
 
 class Recorder:
@@ -53,12 +52,11 @@ class Recorder:
         self.active = False  # whether a launch is to be recorded: asked at every launch
         self.seen_objects: dict[object, object] = {}  # of this test: cheap keys of launches that were recorded
         gpu = RunningGpu(capability=capability, posed=posed)
-        self._cuda_core = CudaRecording(self, gpu, self._patches)
         followers = (
             TritonRecording(self, rootdir, self._patches),
             InductorRecording(self, self._patches),
             GraphRecording(self, self._patches),
-            self._cuda_core,
+            CudaRecording(self, gpu, self._patches),
             TorchCudaRecording(self, gpu, self._patches),
             CupyRecording(self, self._patches),
         )
@@ -162,7 +160,7 @@ class Recorder:
         """A launch of the running test; the first of its kind is written."""
         shape = grid if isinstance(grid, tuple) and all(type(size) is int for size in grid) else None
         # An interpreter runs grids that no GPU does, and one may follow another that fits.
-        too_large = tuple(size > most for size, most in zip(shape or (), _LARGEST_GRID, strict=False))
+        too_large = tuple(size > most for size, most in zip(shape or (), LARGEST_GRID, strict=False))
         key = (digest(kernel), raised, alternative, too_large if any(too_large) else ())
         with self._lock:
             for lines in self._captures:

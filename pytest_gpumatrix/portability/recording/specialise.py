@@ -12,7 +12,7 @@ from typing import Any
 from pytest_gpumatrix.portability.tape.launch import FunctionReference, TritonKernel
 from pytest_gpumatrix.portability.tape.reach import underlying_function
 from pytest_gpumatrix.portability.tape.sources import source_hash
-from pytest_gpumatrix.portability.tape.values import CannotEncodeError, encode
+from pytest_gpumatrix.portability.tape.values import CannotEncodeError, encode_if_possible
 
 # What a launch is given beside the kernel's arguments and the compiler's options.
 _NOT_OPTIONS = frozenset({"grid", "warmup"})
@@ -55,9 +55,9 @@ class Specialiser:
         for path in find_paths_if(types, lambda _, kind: kind == "constexpr"):
             value = get_iterable_path(bound_values, path)
             what = f"argument {list(bound)[path[0]]}"
-            constants.append((tuple(path), _encoded(what, value, refer, obstacles)))
+            constants.append((tuple(path), encode_if_possible(what, value, refer, obstacles)))
         encoded_options = {
-            name: _encoded(f"option {name}", value, refer, obstacles)
+            name: encode_if_possible(f"option {name}", value, refer, obstacles)
             for name, value in {**self.defaults, **options}.items()
             if value is not None
         }
@@ -126,11 +126,3 @@ def _told(name: str, rootdir: Path) -> str:
     """A file as it stands on a tape: relative to the rootdir if it is inside."""
     file = Path(name)
     return file.relative_to(rootdir).as_posix() if file.is_relative_to(rootdir) else str(file)
-
-
-def _encoded(what: str, value: Any, refer: Callable[[Any], FunctionReference], obstacles: list[str]) -> Any:
-    try:
-        return encode(value, refer)
-    except CannotEncodeError as error:
-        obstacles.append(f"{what}: {error}")
-        return None

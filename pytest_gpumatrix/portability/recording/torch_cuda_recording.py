@@ -15,12 +15,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from pytest_gpumatrix.portability.patching.patches import Patches
-from pytest_gpumatrix.portability.recording.cuda_launches import (
-    MAX_DYNAMIC_SHARED_MEMORY,
-    NON_PORTABLE_CLUSTERS,
-    extent,
-    no_functions,
-)
+from pytest_gpumatrix.portability.recording.cuda_launches import extent, no_functions, what_is_allowed
 from pytest_gpumatrix.portability.recording.nvrtc_options import program_options
 from pytest_gpumatrix.portability.recording.running_gpu import RunningGpu
 from pytest_gpumatrix.portability.tape.launch import CudaLaunch, CudaProgram
@@ -196,14 +191,12 @@ class TorchCudaRecording:
             if kernel not in self._of_kernels:
                 raise LookupError("it was not compiled by torch.cuda._compile_kernel in this process")
             name, program = self._of_kernels[kernel]
-            non_portable = self._attribute_of(kernel, NON_PORTABLE_CLUSTERS)
             launch = CudaLaunch(
                 kernel=name,
                 block=extent(block),
                 grid=extent(grid),
                 dynamic_shared_memory=shared_memory,
-                shared_memory_opt_in=self._attribute_of(kernel, MAX_DYNAMIC_SHARED_MEMORY) if shared_memory else None,
-                non_portable_clusters=None if non_portable is None else bool(non_portable),
+                **what_is_allowed(functools.partial(self._attribute_of, kernel), shared_memory),
             )
             self._recorder.note(msgspec.structs.replace(program, launch=launch), launch.grid, raised=raised)
 

@@ -53,6 +53,15 @@ def encode(value: Any, refer: Callable[[Any], FunctionReference]) -> Any:
     raise CannotEncodeError(f"a {kind.__module__}.{kind.__qualname__} has no form on the tape")
 
 
+def encode_if_possible(what: str, value: Any, refer: Callable[[Any], FunctionReference], obstacles: list[str]) -> Any:
+    """The same; for a value that has no form None, and one more obstacle, which says what it is of."""
+    try:
+        return encode(value, refer)
+    except CannotEncodeError as error:
+        obstacles.append(f"{what}: {error}")
+        return None
+
+
 def decode(value: Any, find: Callable[[FunctionReference], Any]) -> Any:
     """The value that ``encode`` was given; functions by ``find``. ValueError for a form that is not known."""
     if isinstance(value, list):

@@ -14,6 +14,7 @@ import pytest
 
 from pytest_gpumatrix.hardware.capability import ComputeCapability
 from pytest_gpumatrix.portability.recording import cuda_core_recording
+from pytest_gpumatrix.portability.recording import recorder as recorder_module
 from pytest_gpumatrix.portability.recording.recorder import Recorder
 from pytest_gpumatrix.portability.tape.launch import CudaLaunch, CudaProgram, Launch, Problem
 
@@ -173,10 +174,17 @@ def test_a_kernel_is_of_the_newest_program_that_was_loaded_where_it_is(
     assert [found.source for _, found in programs(lines)] == ["newer"]
 
 
-def test_code_is_not_kept_for_ever(core: ModuleType) -> None:
+def test_code_is_not_kept_for_ever(core: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+
+    def make(*args: Any) -> Any:
+        made.append(cuda_core_recording.CudaRecording(*args))
+        return made[-1]
+
+    monkeypatch.setattr(recorder_module, "CudaRecording", make)
     recorder = Recorder(lambda _: None, rootdir=Path.cwd())
     recorder.install()
-    kept = recorder._cuda_core._programs
+    kept = made[0]._programs
     following = core.Program  # as somebody may have taken it by its name
     for _ in range(3 + (kept.maxlen or 0)):
         following("code", "c++", Options(arch="sm_90")).compile("cubin")
