@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 
 from pytest_gpumatrix.errors import GpuMatrixError
-from pytest_gpumatrix.gate import requirement as gate
-from pytest_gpumatrix.hardware.sizes import format_size
 from pytest_gpumatrix.portability.emulation.judged import held_against_the_device
 from pytest_gpumatrix.portability.tape.tape import Tape
 from pytest_gpumatrix.record.column import Column, SessionFacts
@@ -24,8 +22,9 @@ from pytest_gpumatrix.record.results import column_file_name
 from pytest_gpumatrix.session.columns import Columns
 from pytest_gpumatrix.session.compiled import budget_of, compile_columns
 from pytest_gpumatrix.session.emulated import Emulated, EmulatedRuns
-from pytest_gpumatrix.session.facts import loaded_versions, session_facts, torch_line
+from pytest_gpumatrix.session.facts import loaded_versions, session_facts
 from pytest_gpumatrix.session.finish import Ended, finish_session, remove_stale, write_columns
+from pytest_gpumatrix.session.header import header_lines, listed
 from pytest_gpumatrix.session.judged_tests import JudgedTest, describe_tests, read_judged_tests
 from pytest_gpumatrix.session.launches import EXCHANGE, EXCHANGE_INPUT, read_tapes
 from pytest_gpumatrix.session.machine import Machine, runs_tests
@@ -66,34 +65,7 @@ class MatrixController:
 
     def pytest_report_header(self) -> list[str]:
         """The device, by name and UUID, and what the columns are."""
-        emulated, compiled = self._columns.emulated, self._columns.compiled
-        lines = [
-            f"gpumatrix: {self._here()}",
-            f"gpumatrix: emulated when this has run: {_listed(emulated)}" if emulated else "",
-            f"gpumatrix: {self._compiled_for()} {_listed(compiled)}" if compiled else "",
-            torch_line() or "",
-        ]
-        if not self._matrix.devices:
-            lines.append("gpumatrix: no gpumatrix.yml and no --gpu-devices: this machine's column only")
-        lines += [f"gpumatrix: note: {note}" for note in self._columns.notes]
-        return [line for line in lines if line]
-
-    def _compiled_for(self) -> str:
-        return "each launch is held against" if self._columns.running.posed is not None else "compiled for"
-
-    def _here(self) -> str:
-        running, detection = self._columns.running, self._machine.detection
-        if running.gpu is None:
-            here = f"no GPU here ({self._machine.why_no_gpu}): column cpu"
-            return here + (", Triton by its interpreter" if self._machine.interpreting else "")
-        gpu = running.gpu
-        card = (
-            f"{gpu.name} ({gpu.capability}, {format_size(gpu.memory)}, {gpu.uuid}), driver {detection.driver_version}"
-        )
-        if running.posed is None or running.view is None:
-            return f"{running.device} = {card}"
-        profile = running.view.profile
-        return f"{running.device} = {profile.name} ({running.posed}, {format_size(profile.memory)}), posed by {card}"
+        return header_lines(self._machine, self._matrix, self._columns)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -210,7 +182,7 @@ class MatrixController:
                 reporter.write_line(line)
 
         if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-            say(f"gpumatrix: note: this run ended early, so {_listed(self._columns.emulated)} is not emulated")
+            say(f"gpumatrix: note: this run ended early, so {listed(self._columns.emulated)} is not emulated")
             return None
         return self._runs.run(self._out, facts, self._recording.collected, say)
 
@@ -247,7 +219,3 @@ class MatrixController:
             passed=self._passed,
         ):
             terminalreporter.write_line(line)
-
-
-def _listed(devices: Sequence[gate.Device]) -> str:
-    return ", ".join(f"{device.name} ({device.profile.name})" for device in devices)

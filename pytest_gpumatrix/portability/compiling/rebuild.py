@@ -12,8 +12,8 @@ from typing import Any
 
 from pytest_gpumatrix.portability.compiling.generated import CannotGenerateError, jit_function_of_text
 from pytest_gpumatrix.portability.tape.launch import FunctionReference
-from pytest_gpumatrix.portability.tape.reach import underlying_function
 from pytest_gpumatrix.portability.tape.sources import source_hash
+from pytest_gpumatrix.portability.tape.value_parts import underlying_function
 
 
 class CannotRebuildError(Exception):

@@ -11,12 +11,12 @@ from pathlib import Path
 from pytest_gpumatrix.hardware.profile import Profile
 from pytest_gpumatrix.portability.compiling.cache import CompileCache
 from pytest_gpumatrix.portability.compiling.compile_job import Compiled, Job
-from pytest_gpumatrix.portability.compiling.pool import (
+from pytest_gpumatrix.portability.compiling.compiling_process import (
     CompilingProcess,
     compiling_environment,
     refuse_to_nest,
-    run_jobs,
 )
+from pytest_gpumatrix.portability.compiling.pool import run_jobs
 from pytest_gpumatrix.portability.judging.plan import Judged, Plan, Wanted
 from pytest_gpumatrix.portability.tape.tape import Header
 

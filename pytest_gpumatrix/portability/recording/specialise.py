@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_gpumatrix.portability.tape.launch import FunctionReference, TritonKernel
-from pytest_gpumatrix.portability.tape.reach import underlying_function
 from pytest_gpumatrix.portability.tape.sources import source_hash
+from pytest_gpumatrix.portability.tape.value_parts import underlying_function
 from pytest_gpumatrix.portability.tape.values import CannotEncodeError, encode_if_possible
 
 # What a launch is given beside the kernel's arguments and the compiler's options.

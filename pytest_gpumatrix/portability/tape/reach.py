@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import builtins
-import functools
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from enum import Enum
 from types import (
     BuiltinFunctionType,
     FunctionType,
-    MappingProxyType,
     MemberDescriptorType,
     ModuleType,
-    SimpleNamespace,
 )
 from typing import Any
 
 from pytest_gpumatrix.portability.tape.code_names import global_names_in, imports_in, names_in, text_of
 from pytest_gpumatrix.portability.tape.library import is_a_librarys, is_installed, reads_more
+from pytest_gpumatrix.portability.tape.value_parts import PLAIN, named, parts_of, text_of_value, underlying_function
 
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), range)
 _MOST_FUNCTIONS = 2000  # a helper that leads into a large library is followed no further
 _DEEPEST = 60  # values within values; each is some calls deep, of the 1000 that Python allows
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: types written in Python have it
@@ -38,15 +34,6 @@ class Reach:
     files: set[str] = field(default_factory=set)
     texts: set[str] = field(default_factory=set)
     complete: bool = True
-
-
-def underlying_function(value: Any) -> FunctionType | None:
-    """The Python function under Triton's wrappers (jit, interpreted, autotune, heuristics), or None."""
-    while not isinstance(value, FunctionType):
-        value = getattr(value, "fn", None)
-        if value is None:
-            return None
-    return value
 
 
 def reach_of(function: FunctionType) -> Reach:
@@ -77,12 +64,12 @@ class _Walk:
     def follow(self, where: str, value: Any, names: frozenset[str]) -> None:
         """Take in a value, and what may be read of it."""
         key = (id(value), names if is_installed(value) else None)
-        if type(value) in _PLAIN:
+        if type(value) in PLAIN:
             self._tell(where, repr(value))
         elif key in self._followed:
-            self._tell(where, _named(value))
+            self._tell(where, named(value))
         elif self._depth >= _DEEPEST:
-            self._tell(where, _named(value))
+            self._tell(where, named(value))
             self.found.complete = False
         else:
             self._followed[key] = value
@@ -101,25 +88,25 @@ class _Walk:
     def _follow_new(self, where: str, value: Any, names: frozenset[str]) -> None:
         function = underlying_function(value) if not isinstance(value, (type, ModuleType)) else None
         if is_a_librarys(known := function if function is not None else value):
-            self._tell(where, _named(value))
+            self._tell(where, named(value))
             self.found.complete &= not reads_more(known)
         elif function is not None:
             self._follow_function(where, function)
             if type(value).__module__.partition(".")[0] not in ("builtins", "triton"):
                 self._follow_instance(where, value, names)  # a decorator of the user's own
         elif isinstance(value, ModuleType):
-            self._tell(where, _named(value))
+            self._tell(where, named(value))
             self._follow_scope(where, value, vars(value), names)
         elif isinstance(value, type):
             self._follow_class(where, value, names)
-        elif (parts := _parts(value)) is not None:
-            self._tell(where, f"{_named(type(value))} of {len(parts)}")
+        elif (parts := parts_of(value)) is not None:
+            self._tell(where, f"{named(type(value))} of {len(parts)}")
             for name, part in parts:
                 self.follow(f"{where}{name}", part, names)
             if not is_a_librarys(type(value)):
                 self._follow_class(where, type(value), names)
                 self._follow_held(where, value, names)
-        elif (text := _text(value)) is not None:
+        elif (text := text_of_value(value)) is not None:
             self._tell(where, text)
             self.found.complete &= not isinstance(value, BuiltinFunctionType)  # an extension's: who knows what it reads
         else:
@@ -152,7 +139,7 @@ class _Walk:
             self.found.complete = False
 
     def _follow_class(self, where: str, cls: type, names: frozenset[str]) -> None:
-        self._tell(where, _named(cls))
+        self._tell(where, named(cls))
         for base in cls.__mro__:
             if is_a_librarys(base):
                 continue
@@ -198,55 +185,6 @@ class _Walk:
 
     def _tell(self, where: str, text: str) -> None:
         self.found.texts.add(f"{where}={text}")
-
-
-def _parts(value: Any) -> list[tuple[str, Any]] | None:
-    """What a container, a wrapper of Python's own or a constant of Triton's holds; None for anything else."""
-    if isinstance(value, Enum):
-        return [(".name", value.name), (".value", value.value), (".class", type(value))]
-    if isinstance(value, (tuple, list)):
-        return [(f"[{number}]", item) for number, item in enumerate(value)]
-    if isinstance(value, (dict, MappingProxyType)):
-        return [(f"[{_key(key)}]", item) for key, item in value.items()]
-    if isinstance(value, SimpleNamespace):
-        return [(f".{name}", item) for name, item in vars(value).items()]
-    if isinstance(value, (set, frozenset)):
-        return [(f"{{{_key(item)}}}", item) for item in value]
-    if isinstance(value, functools.partial):
-        return [("()", value.func), ("(*)", value.args), ("(**)", value.keywords)]
-    if isinstance(value, property):
-        return [(".get", value.fget)]
-    if isinstance(value, functools.cached_property):
-        return [(".get", value.func)]
-    if hasattr(value, "__func__"):  # a method, static or not
-        return [(".function", value.__func__), (".self", getattr(value, "__self__", None))]
-    if type(value).__module__.startswith("triton.") and type(value).__name__ in ("constexpr", "tuple"):
-        inner = value.value if type(value).__name__ == "constexpr" else tuple(value)
-        return [(".value", inner)]
-    return None
-
-
-def _text(value: Any) -> str | None:
-    """The text of a value that is told by it in every process; None for anything else."""
-    kind = type(value)
-    root = kind.__module__.partition(".")[0]
-    if isinstance(value, BuiltinFunctionType) and isinstance(value.__self__, (ModuleType, type(None))):
-        return _named(value)
-    if (kind.__name__ == "dtype" and root in ("triton", "torch", "numpy")) or root == "typing":
-        return repr(value)
-    return None
-
-
-def _key(key: Any) -> str:
-    return repr(key) if type(key) in _PLAIN else _text(key) or _named(type(key))
-
-
-def _named(value: Any) -> str:
-    if isinstance(value, ModuleType):
-        return f"module {value.__name__}"
-    function = underlying_function(value) if not isinstance(value, type) else None
-    named = value if isinstance(value, (type, BuiltinFunctionType)) else function or type(value)
-    return f"{named.__module__}.{named.__qualname__}"
 
 
 def _is_a_builtin_that_reads_more(name: str) -> bool:

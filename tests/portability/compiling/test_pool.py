@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from pytest_gpumatrix.errors import GpuMatrixError
-from pytest_gpumatrix.portability.compiling import pool
+from pytest_gpumatrix.portability.compiling import compiling_process
 from pytest_gpumatrix.portability.compiling.compile_job import Compiled, Job, Status
-from pytest_gpumatrix.portability.compiling.pool import (
+from pytest_gpumatrix.portability.compiling.compiling_process import (
     CompilingProcess,
     compiling_environment,
     refuse_to_nest,
-    run_jobs,
 )
+from pytest_gpumatrix.portability.compiling.pool import run_jobs
 from pytest_gpumatrix.portability.tape.launch import FunctionReference, TritonKernel
 
 
@@ -110,7 +110,7 @@ def test_a_compiler_that_crashes_for_want_of_something_tells_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, status: Status, message: str
 ) -> None:
     """Only what was said during the job counts: before, of another one, it was short of memory."""
-    monkeypatch.setattr(pool, "_START", CRASHING_WORKER.format(said=said))
+    monkeypatch.setattr(compiling_process, "_START", CRASHING_WORKER.format(said=said))
     process = CompilingProcess(tmp_path, sys.path, compiling_environment(os.environ))
     try:
         assert process.ask(job("first")) == Compiled(status=Status.COMPILED)

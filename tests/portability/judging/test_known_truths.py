@@ -13,8 +13,9 @@ from pytest_gpumatrix.hardware import catalogue
 from pytest_gpumatrix.hardware.capability import ComputeCapability
 from pytest_gpumatrix.hardware.profile import Profile
 from pytest_gpumatrix.portability.compiling.compile_job import Compiled, Job
+from pytest_gpumatrix.portability.compiling.compiling_process import CompilingProcess, compiling_environment
 from pytest_gpumatrix.portability.compiling.kernel_figures import KernelFigures, TensorPath
-from pytest_gpumatrix.portability.compiling.pool import CompilingProcess, compiling_environment, run_jobs
+from pytest_gpumatrix.portability.compiling.pool import run_jobs
 from pytest_gpumatrix.portability.judging.judge import Reference, job_for, judge
 from pytest_gpumatrix.portability.judging.judgement import Fit, Judgement
 from pytest_gpumatrix.portability.tape.launch import Kernel

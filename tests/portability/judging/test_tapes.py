@@ -15,7 +15,7 @@ from pytest_gpumatrix.errors import GpuMatrixError
 from pytest_gpumatrix.hardware import catalogue
 from pytest_gpumatrix.portability.compiling.cache import CompileCache
 from pytest_gpumatrix.portability.compiling.compile_job import Job
-from pytest_gpumatrix.portability.compiling.pool import compiling_environment
+from pytest_gpumatrix.portability.compiling.compiling_process import compiling_environment
 from pytest_gpumatrix.portability.judging.compile_launches import Compiling
 from pytest_gpumatrix.portability.judging.judgement import Fit
 from pytest_gpumatrix.portability.judging.tapes import Findings, judge_tapes
