@@ -21,7 +21,7 @@ from pytest_gpumatrix.portability.compiling.refusals import fault_of_this_machin
 from pytest_gpumatrix.portability.tape.launch import CudaProgram
 from pytest_gpumatrix.portability.tape.values import decode
 
-_ASSEMBLER_ERROR = re.compile(r"\bptxas .*?(?:error|fatal)\s*: *(\S.*)$", re.MULTILINE)
+_ASSEMBLER_ERROR = re.compile(r"\bptxas(?:-\w+)? .*?(?:error|fatal)\s*: *(\S.*)$", re.MULTILINE)
 _ANY_ERROR = re.compile(r"^.*\berror\b.*$", re.MULTILINE)
 _Code = tuple[Any, str, "str | None"]  # machine code, the assembler's report, and the PTX where it is known
 _REFUSES = ("NVRTC_ERROR_COMPILATION", "ERROR_PTX_COMPILE", "NVVM_ERROR_COMPILATION")  # others: of how it was asked

@@ -21,7 +21,7 @@ from pytest_gpumatrix.portability.tape.launch import TritonKernel
 from pytest_gpumatrix.portability.tape.values import decode
 
 WARP_SIZE = 32
-_PTXAS_ERROR = re.compile(r"^ptxas .*?(?:error|fatal)\s*: *(\S.*)$", re.MULTILINE)
+_PTXAS_ERROR = re.compile(r"^ptxas(?:-\w+)? .*?(?:error|fatal)\s*: *(\S.*)$", re.MULTILINE)
 
 
 def compile_triton(kernel: TritonKernel, arch: str, rootdir: Path, started: Callable[[], None]) -> Compiled:
