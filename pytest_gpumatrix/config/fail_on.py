@@ -18,6 +18,8 @@ class FailOn(str, Enum):
     REMOVED = "removed"
     UNEXPECTED_PASS = "unexpected-pass"  # noqa: S105 - a test passes, no password
     FLAKY = "flaky"
+    METRIC = "metric"  # a metric that got worse
+    NUMERIC_DRIFT = "numeric-drift"
     UNKNOWN = "unknown"
     MISSING_DEVICE = "missing-device"  # makes the verdict incomplete, not red
     NEVER_RUN = "never-run"

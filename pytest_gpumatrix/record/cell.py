@@ -10,12 +10,20 @@ from pytest_gpumatrix.triage.cause import Cause
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Metric:
-    """A value that a test measured with ``gpu_metric``."""
+    """A value that a test measured with ``gpu_metric``; several of one name are repeats."""
 
     name: str
     value: float
     unit: str
     better: str = "lower"  # or "higher"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    """Where in the code under test something is."""
+
+    file: str  # relative to pytest's rootdir, with slashes
+    line: int | None = None  # from 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,6 +41,7 @@ class Cell:
     requirement: str | None = None  # the gpu marks as text; None for an ordinary test
     duration: float = 0.0  # seconds
     metrics: tuple[Metric, ...] = ()
+    place: Place | None = None  # of a bad cell: the line of the test or of its module that failed
     slow: tuple[str, ...] = ()  # what of the launches that were compiled for the device would run there, and be slow
 
     @property

@@ -18,7 +18,7 @@ from pytest_gpumatrix.record.column import Column, SessionFacts
 from pytest_gpumatrix.record.junit_write import FACTS, STRICT_XPASS
 from pytest_gpumatrix.record.outcome import Evidence, Outcome, Standing, standing
 from pytest_gpumatrix.record.xml_guard import read_guarded
-from pytest_gpumatrix.triage.cause import Category, Cause
+from pytest_gpumatrix.triage.cause import Action, Category, Cause
 
 _OUTCOMES = {item.value: item for item in Outcome}
 
@@ -122,13 +122,14 @@ def _read_result(case: Any) -> tuple[Outcome, bool, str, str]:
 
 
 def _cause(properties: Mapping[str, str]) -> Cause | None:
-    category = properties.get("gpumatrix_cause")
-    if category is None or category not in {item.value for item in Category}:
+    category, action = properties.get("gpumatrix_cause"), properties.get("gpumatrix_cause_action")
+    if category not in {item.value for item in Category} or action not in {item.value for item in Action}:
         return None
     return Cause(
         category=Category(category),
         evidence=properties.get("gpumatrix_cause_evidence", ""),
-        action=properties.get("gpumatrix_cause_action", ""),
+        action=Action(action),
+        advice=properties.get("gpumatrix_cause_advice", ""),
         rule=properties.get("gpumatrix_cause_rule", ""),
     )
 

@@ -76,7 +76,8 @@ def _case_properties(cell: Cell, column: Column) -> Iterable[tuple[str, str]]:
         known |= {
             "gpumatrix_cause": cell.cause.category.value,
             "gpumatrix_cause_evidence": cell.cause.evidence,
-            "gpumatrix_cause_action": cell.cause.action,
+            "gpumatrix_cause_action": cell.cause.action.value,
+            "gpumatrix_cause_advice": cell.cause.advice,
             "gpumatrix_cause_rule": cell.cause.rule,
         }
     yield from ((name, str(value)) for name, value in known.items() if value is not None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_gpumatrix.errors import CutOff, GpuMatrixError
@@ -22,11 +22,23 @@ _FILE_NAME = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Contradiction:
+    """Two files (shards), or two cases of one file, that say good and bad of one test on one device."""
+
+    test: str
+    device: str
+    evidence: Evidence
+    results: tuple[tuple[str, Outcome], ...]  # (file, what it says), the one that counts first
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Results:
     """What one run left: a column per device and evidence."""
 
     columns: tuple[Column, ...]
     broken: Mapping[str, str]  # device -> why a file of it counts as none
+    contradictions: tuple[Contradiction, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)  # file -> why it was refused; the others still count
 
 
 def column_file_name(device: str, evidence: Evidence, kind: str) -> str:

@@ -132,7 +132,7 @@ def _part(device: str, part: ChangedCell) -> str:
     cell = part.cell
     text = f"  - {code(device)}: {_cell(cell)}"
     if cell.cause:
-        text += f" → {cell.cause.category.value}: {code(cell.cause.action)}"
+        text += f" → {cell.cause.category.value}: {code(cell.cause.advice)}"
     return text + (f" ({code(part.note)})\n" if part.note else "\n")
 
 

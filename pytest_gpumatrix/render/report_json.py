@@ -98,7 +98,8 @@ def _cell(cell: Cell | None) -> dict[str, Any]:
     if cell.cause:
         found["cause"] = cell.cause.category.value
         found["cause_evidence"] = _bounded(cell.cause.evidence)
-        found["action"] = cell.cause.action
+        found["action"] = cell.cause.action.value
+        found["advice"] = cell.cause.advice
     return found
 
 

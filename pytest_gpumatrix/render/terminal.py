@@ -163,7 +163,7 @@ def _why(device: str, part: ChangedCell) -> Iterator[str]:
     if part.note:
         yield clean(part.note)
     if cell.cause:
-        yield f"{cell.cause.category.value}: {clean(cell.cause.action)}"
+        yield f"{cell.cause.category.value}: {clean(cell.cause.advice)}"
 
 
 def _detail(text: str, style: Style) -> list[str]:

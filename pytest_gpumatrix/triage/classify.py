@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from pytest_gpumatrix.triage.cause import Category, Cause
+from pytest_gpumatrix.triage.cause import Action, Category, Cause
 from pytest_gpumatrix.triage.printable import printable
 
 _EVIDENCE_LENGTH = 300  # characters of the deciding line that are kept
 _TEXT_LENGTH = 20_000  # characters of one exception that are searched, from each end
 _GENUINE = Cause(
     category=Category.GENUINE_FAILURE,
-    evidence="",
-    action="No hardware cause is proven: read it as a bug.",
+    action=Action.REAL_FAILURE,
+    advice="No hardware cause is proven: read it as a bug.",
     rule="default",
 )
 
@@ -39,7 +39,8 @@ class Rule:
     rule: str
     category: Category
     pattern: re.Pattern[str]
-    action: str
+    action: Action
+    advice: str
 
 
 def classify(texts: Iterable[FailureText]) -> Cause:
@@ -50,7 +51,13 @@ def classify(texts: Iterable[FailureText]) -> Cause:
         text = _bounded(failure.text)
         for rule in load_rules():
             if match := rule.pattern.search(text):
-                return Cause(category=rule.category, evidence=_line(text, match), action=rule.action, rule=rule.rule)
+                return Cause(
+                    category=rule.category,
+                    action=rule.action,
+                    advice=rule.advice,
+                    evidence=_line(text, match),
+                    rule=rule.rule,
+                )
     return _GENUINE
 
 
@@ -75,7 +82,8 @@ def load_rules() -> Sequence[Rule]:
             rule=row["rule"],
             category=Category(row["category"]),
             pattern=re.compile(row["pattern"], re.IGNORECASE | re.DOTALL),
-            action=row["action"],
+            action=Action(row["action"]),
+            advice=row["advice"],
         )
         for row in rows
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from pytest_gpumatrix.config.expectation import Expectation
 from pytest_gpumatrix.record.cell import Cell
+from pytest_gpumatrix.record.cell_history import CellHistory
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
+from pytest_gpumatrix.record.results import Contradiction
 from pytest_gpumatrix.verdict.change import Change
 from pytest_gpumatrix.verdict.matrix import Matrix, MatrixDevice
 
@@ -46,6 +48,42 @@ class ChangeRow:
     red: bool
     devices: Mapping[str, ChangedCell]
     reproduce: tuple[str, ...]  # the quoted words of a command line
+    renamed_from: str | None = None  # the base's name of this test, where it was matched under another
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MetricRow:
+    """A metric of one test on one device that moved by more than its threshold and its noise."""
+
+    test: str
+    device: str
+    name: str
+    unit: str
+    better: str  # "lower" or "higher"
+    base: float  # the median of its repeats
+    head: float
+    base_repeats: int
+    head_repeats: int
+    threshold: float  # relative: 0.1 is 10%
+    noise: float  # relative, of the repeats of both sides
+    worse: bool
+    red: bool
+    reproduce: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DriftRow:
+    """A metric of one test that differs between devices by more than its tolerance."""
+
+    test: str
+    name: str
+    unit: str
+    values: Mapping[str, float]  # by device: the median of its repeats
+    reference: str  # the device that the others are held against
+    apart: tuple[str, ...]  # the devices beyond the tolerance
+    tolerance: str  # as gpumatrix.yml states it
+    before: bool | None  # whether it was so in the base; None: not known
+    red: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,6 +152,11 @@ class Verdict:
     notes: tuple[str, ...]  # what a reader must know of the baseline and the plan
     missing_is_incomplete: bool  # fail-on lists missing-device
     matrix: Matrix  # of head
+    metrics: tuple[MetricRow, ...] = ()
+    drift: tuple[DriftRow, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)  # files that were not read -> why
+    history: Mapping[str, Mapping[str, CellHistory]] = field(default_factory=dict)  # by test, then device
 
     @property
     def conclusion(self) -> Conclusion:

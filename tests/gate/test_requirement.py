@@ -12,7 +12,7 @@ from pytest_gpumatrix.gate.expectation import ExpectedFailure, expected_failure,
 from pytest_gpumatrix.gate.marks import parse_gpu, parse_gpu_xfail
 from pytest_gpumatrix.gate.requirement import Device, Need, Otherwise, modules_present, unmet, unmet_on_cpu
 from pytest_gpumatrix.hardware import catalogue
-from pytest_gpumatrix.triage.cause import Category, Cause
+from pytest_gpumatrix.triage.cause import Action, Category, Cause
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,8 +150,8 @@ class TestExpectedFailure:
 
     def test_only_the_cause_meets_it(self) -> None:
         expected = ExpectedFailure(reason="x", cause=Category.ARCH_FEATURE)
-        arch = Cause(category=Category.ARCH_FEATURE, evidence="", action="", rule="")
-        bug = Cause(category=Category.GENUINE_FAILURE, evidence="", action="", rule="")
+        arch = Cause(category=Category.ARCH_FEATURE, action=Action.SKIP, advice="", rule="")
+        bug = Cause(category=Category.GENUINE_FAILURE, action=Action.SKIP, advice="", rule="")
         assert not_met_because(expected, arch, ValueError()) is None
         assert not_met_because(expected, bug, ValueError()) == (
             "expected to fail by arch_feature, failed by genuine_failure"

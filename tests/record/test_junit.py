@@ -15,10 +15,12 @@ from pytest_gpumatrix.record.column import Column, SessionFacts
 from pytest_gpumatrix.record.junit_read import node_id, read_junit
 from pytest_gpumatrix.record.junit_write import write_junit
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
-from pytest_gpumatrix.triage.cause import Category, Cause
+from pytest_gpumatrix.triage.cause import Action, Category, Cause
 
 NO_FACTS = SessionFacts()
-CAUSE = Cause(category=Category.ONCHIP_LIMIT, evidence="needs 1 B", action="Use less.", rule="limit-exceeded")
+CAUSE = Cause(
+    category=Category.ONCHIP_LIMIT, evidence="needs 1 B", action=Action.SKIP, advice="Use less.", rule="limit-exceeded"
+)
 
 
 def cell(outcome: Outcome, **more: object) -> Cell:

@@ -15,7 +15,7 @@ from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.column import Column
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
 from pytest_gpumatrix.record.results import Results
-from pytest_gpumatrix.triage.cause import Category, Cause
+from pytest_gpumatrix.triage.cause import Action, Category, Cause
 from pytest_gpumatrix.verdict.change import Change
 from pytest_gpumatrix.verdict.judge import judge
 from pytest_gpumatrix.verdict.verdict import ChangeRow, Verdict
@@ -34,7 +34,9 @@ PROFILES = {
 
 def cell(test: str, outcome: str, evidence: str = "native", *, cause: Category | None = None, **more: object) -> Cell:
     """A cell; "xpassed!" is strict, "passed*" was rerun."""
-    found = Cause(category=cause, evidence="the line", action="do this", rule="r") if cause else None
+    found = (
+        Cause(category=cause, evidence="the line", action=Action.SKIP, advice="do this", rule="r") if cause else None
+    )
     fields = {"strict": outcome.endswith("!"), "reruns": int(outcome.endswith("*")), "requirement": "gpu()", **more}
     return Cell(test=test, outcome=Outcome(outcome.rstrip("!*")), evidence=Evidence(evidence), cause=found, **fields)  # type: ignore[arg-type]
 

@@ -7,9 +7,9 @@ import pytest
 from pytest_gpumatrix.portability.emulation.judged import held_against_the_device
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.outcome import Evidence, Outcome, Standing
-from pytest_gpumatrix.triage.cause import Category, Cause
+from pytest_gpumatrix.triage.cause import Action, Category, Cause
 
-CAUSE = Cause(category=Category.ARCH_FEATURE, evidence="e4m3", action="gate it", rule="a-rule")
+CAUSE = Cause(category=Category.ARCH_FEATURE, evidence="e4m3", action=Action.SKIP, advice="gate it", rule="a-rule")
 
 
 def ran(outcome: Outcome, **given: object) -> Cell:
