@@ -5,7 +5,7 @@ A run that dies leaves a journal without its last line: the tests that had start
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -111,6 +111,7 @@ def cells_of(lines: Iterable[Line], *, evidence: Evidence) -> Mapping[str, Cell]
     """Each test's cell by the events of one session, in the order of collection."""
     collected: dict[str, str | None] = {}
     phases: dict[str, list[Phase]] = {}
+    begun: dict[str, int] = {}  # the test's reports before it last started
     running: set[str] = set()
     end: EndLine | None = None
     for line in lines:
@@ -118,8 +119,11 @@ def cells_of(lines: Iterable[Line], *, evidence: Evidence) -> Mapping[str, Cell]
             case CollectedLine(tests=tests):
                 collected.update(tests)
             case StartLine(test=test):
+                known = phases.setdefault(test, [])
+                if test not in running and _call_kept_back(known[begun.get(test, 0) :]):
+                    known.append(Phase(test=test, when="call", outcome=Outcome.FAILED, rerun=True))
+                begun[test] = len(known)
                 running.add(test)
-                phases.setdefault(test, [])
             case PhaseLine(phase=phase):
                 phases.setdefault(phase.test, []).append(phase)
                 if phase.outcome is Outcome.CRASHED:  # said by the controller, for a worker that died
@@ -128,25 +132,37 @@ def cells_of(lines: Iterable[Line], *, evidence: Evidence) -> Mapping[str, Cell]
                 running.discard(test)
             case EndLine():
                 end = line
-    cells: dict[str, Cell] = {}
-    for test in {**collected, **dict.fromkeys(phases)}:
-        if test in running and end is not None and end.interrupted:
-            message = f"interrupted while it ran: {end.stopped}"
-            cells[test] = _unknown(test, message, evidence, collected.get(test))
-        elif test in phases:
-            cells[test] = cell_of(
-                test,
-                phases[test],
-                evidence=evidence,
-                requirement=collected.get(test),
-                finished=test not in running,
-            )
-        else:
-            cells[test] = _never_started(test, end, evidence, collected.get(test))
+    cells = {
+        test: _cell(test, phases.get(test), test in running, end, evidence, collected.get(test))
+        for test in {**collected, **dict.fromkeys(phases)}
+    }
     if end is None and cells and not any(cell.outcome in _SPEAKS_OF_AN_END for cell in cells.values()):
         # Every test had ended, and then the process died: what would have come of the session nobody knows.
         cells[SESSION] = _unknown(SESSION, "the session did not end in good order", evidence, None)
     return cells
+
+
+def _cell(
+    test: str,
+    phases: Sequence[Phase] | None,
+    running: bool,
+    end: EndLine | None,
+    evidence: Evidence,
+    requirement: str | None,
+) -> Cell:
+    if running and end is not None and end.interrupted:
+        return _unknown(test, f"interrupted while it ran: {end.stopped}", evidence, requirement)
+    if phases is None:
+        return _never_started(test, end, evidence, requirement)
+    return cell_of(test, phases, evidence=evidence, requirement=requirement, finished=not running)
+
+
+def _call_kept_back(attempt: Sequence[Phase]) -> bool:
+    """Whether a plugin (flaky) has kept the report of the call that failed, of an attempt that another one follows.
+
+    A test that simply runs twice has told what came of its call.
+    """
+    return bool(attempt) and all(phase.when != "call" and phase.outcome is Outcome.PASSED for phase in attempt)
 
 
 def _lock(file: IO[bytes]) -> bool:

@@ -1,182 +1,223 @@
-"""JUnit XML of this project or of any other pytest -> a column."""
+"""JUnit XML of this project or of any other tool -> a column, read as a stream."""
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-from junitparser import Error, Failure, Skipped, xunit2
-from junitparser.junitparser import JUnitXml, JUnitXmlError
+from xml.parsers import expat
 
 from pytest_gpumatrix.errors import CutOff, GpuMatrixError
-from pytest_gpumatrix.hardware.capability import ComputeCapability
-from pytest_gpumatrix.record.cell import Cell, Metric
-from pytest_gpumatrix.record.column import Column, SessionFacts
-from pytest_gpumatrix.record.junit_write import FACTS, STRICT_XPASS
-from pytest_gpumatrix.record.outcome import Evidence, Outcome, Standing, standing
-from pytest_gpumatrix.record.xml_guard import read_guarded
-from pytest_gpumatrix.triage.cause import Action, Category, Cause
+from pytest_gpumatrix.record.bounded_text import LONGEST, GrowingText, bounded
+from pytest_gpumatrix.record.cell import Cell
+from pytest_gpumatrix.record.column import Column
+from pytest_gpumatrix.record.junit_case import Case, CaseReader, whole
+from pytest_gpumatrix.record.junit_properties import OF_A_CASE, REPEATED, SCHEMA, facts_of, of_a_suite
+from pytest_gpumatrix.record.junit_result import Result
+from pytest_gpumatrix.record.node_id import PYTEST
+from pytest_gpumatrix.record.outcome import Evidence
+from pytest_gpumatrix.record.repeated import Repeated, attempts, worst
+from pytest_gpumatrix.record.xml_guard import parse
 
-_OUTCOMES = {item.value: item for item in Outcome}
+_DEEPEST = 100  # elements; JUnit needs five
+_MOST = 2_000_000  # cases and properties that are kept of one file
+_ONCE = OF_A_CASE - REPEATED
+_RESULTS = frozenset({"failure", "error", "skipped"})
+_BAD = frozenset({"failure", "error"})
+# Attempts before the one that counts, as Maven Surefire writes them.
+_ATTEMPTS = frozenset({"rerunFailure", "rerunError", "flakyFailure", "flakyError"})
+_SUITES = frozenset({"testsuite", "testsuites"})
+_PYTESTS_ROOT = "pytest tests"
+_TELLING = _RESULTS | _SUITES | {"testcase"}
+_WITH_TEXT = _RESULTS | _ATTEMPTS | {"system-out", "system-err"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JunitFile:
+    """What a file holds."""
+
+    column: Column
+    repeated: Mapping[str, tuple[Cell, ...]]  # a test's cells, where it has several that differ in outcome
 
 
 def read_junit(path: Path, *, device: str, evidence: Evidence) -> Column:
     """Read a column. CutOff if the file ends too early; GpuMatrixError if it is refused."""
-    try:
-        root = xunit2.JUnitXml.fromstring(read_guarded(path))
-    except JUnitXmlError as error:
-        raise GpuMatrixError(f"{path}: not JUnit: {error} (elements in an XML namespace are not read)") from error
-    suites: list[Any] = list(root) if isinstance(root, JUnitXml) else [root]
-    for suite in suites:
-        _refuse_what_is_left_out(suite, path)
-    properties: dict[str, str] = {}
-    cells: dict[str, Cell] = {}
-    for suite in _flat(suites):
-        properties |= {str(item.name): str(item.value) for item in suite.properties()}
-        for case in suite:
-            cell = _cell(case, evidence)
-            known = cells.get(cell.test)
-            cells[cell.test] = cell if known is None else worse(known, cell)
+    return read_junit_file(path, device=device, evidence=evidence).column
+
+
+def read_junit_file(path: Path, *, device: str, evidence: Evidence) -> JunitFile:
+    """As ``read_junit``, with the cells that lost against another of the same test in the same file."""
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    reader = _Reader(path, parser, evidence)
+    parse(path, parser, reader)
+    properties = reader.properties
     for name, wanted in (("gpumatrix_device", device), ("gpumatrix_evidence", evidence.value)):
         if properties.get(name, wanted) != wanted:
             raise GpuMatrixError(
                 f"{path}: its name says {wanted}, its property {name} says {properties[name]}; "
                 "give the file back the name it was written under"
             )
-    return Column(device=device, evidence=evidence, cells=cells, facts=_facts(properties, path), source=str(path))
-
-
-def _refuse_what_is_left_out(suite: Any, path: Path) -> None:
-    """A suite that declares more failures and errors than it holds is not whole."""
-    declared = (suite.failures or 0) + (suite.errors or 0)
-    results = (result for part in _flat([suite]) for case in part for result in case.result)
-    found = sum(isinstance(result, Error | Failure) for result in results)
-    if declared > found:
-        raise CutOff(f"{path.name} declares {declared} failures and errors, and holds {found}")
-
-
-def worse(one: Cell, other: Cell) -> Cell:
-    """Of two cells of the same test, the one that may not be lost."""
-    return max(one, other, key=lambda cell: cell.standing.weight)
-
-
-def _facts(properties: Mapping[str, str], path: Path) -> SessionFacts:
-    capability = properties.get("gpu_compute_capability")
+    if (schema := whole(properties.get("gpumatrix_schema"))) > SCHEMA:
+        raise GpuMatrixError(f"{path}: schema {schema} is not known here; read it with a newer gpumatrix")
     try:
-        parsed = ComputeCapability.parse(capability) if capability else None
+        facts = facts_of(properties)
     except ValueError as error:
         raise GpuMatrixError(f"{path}: property gpu_compute_capability: {error}") from error
-    dirty = properties.get("commit_dirty")
-    return SessionFacts(
-        **{name: properties.get(name) for name in FACTS},
-        gpu_compute_capability=parsed,
-        dirty=None if dirty is None else dirty == "true",
-        versions={
-            name.removeprefix("version_"): value for name, value in properties.items() if name.startswith("version_")
-        },
-    )
+    column = Column(device=device, evidence=evidence, cells=reader.cells, facts=facts, source=str(path))
+    return JunitFile(column=column, repeated=reader.repeated.several())
 
 
-def _cell(case: Any, evidence: Evidence) -> Cell:
-    properties = {str(item.name): str(item.value) for item in case.properties()}
-    outcome, strict, message, details = _read_result(case)
-    recorded = _OUTCOMES.get(properties.get("gpumatrix_outcome", ""), outcome)
-    # A property may say more than the result does, but not turn a failure into anything better.
-    harmless = standing(recorded, strict=strict) in (Standing.GOOD, Standing.NEUTRAL)
-    if not (harmless and standing(outcome, strict=strict) is Standing.BAD):
-        outcome = recorded
-        message = message.removeprefix(f"{recorded.value}: ")
-    return Cell(
-        test=properties.get("gpumatrix_nodeid") or node_id(case.classname, case.name, case._elem.get("file")),
-        outcome=outcome,
-        evidence=evidence,
-        strict=strict,
-        reruns=_whole(properties.get("gpumatrix_reruns")) or len(case.interim_result),
-        message=message or properties.get("gpumatrix_message", ""),  # a pass has no other place for it
-        details=details,
-        cause=_cause(properties),
-        requirement=properties.get("gpumatrix_requirement"),
-        duration=_seconds(case._elem.get("time")),
-        metrics=tuple(_metrics(case)),
-        slow=tuple(str(item.value) for item in case.properties() if item.name == "gpumatrix_slow"),
-    )
+@dataclass(slots=True)
+class _Suite:
+    """A suite that is being read."""
+
+    name: str
+    declared: int  # failures and errors
+    found: int = 0
+    cells: dict[str, Cell] = field(default_factory=dict)  # of pytest's, which writes a case for each attempt
 
 
-def _read_result(case: Any) -> tuple[Outcome, bool, str, str]:
-    """The outcome, whether an unexpected pass was strict, the message and the details of a plain JUnit case."""
-    results = {type(result): result for result in reversed(case.result)}
-    for kind, outcome in ((Error, Outcome.ERROR), (Failure, Outcome.FAILED), (Skipped, Outcome.SKIPPED)):
-        result = results.get(kind)
-        if result is None:
-            continue
-        message, details = str(result.message or ""), str(result.text or "")
-        if outcome is Outcome.FAILED and (message or details).startswith(STRICT_XPASS):
-            return Outcome.XPASSED, True, message, details
-        if outcome is Outcome.SKIPPED and result.type == "pytest.xfail":
-            return Outcome.XFAILED, False, message, details
-        return outcome, False, message, details
-    return Outcome.PASSED, False, "", ""
+class _Reader:
+    """Gathers each case's elements, and makes its cell when it ends."""
 
+    def __init__(self, path: Path, parser: expat.XMLParserType, evidence: Evidence) -> None:
+        self.cells: dict[str, Cell] = {}
+        self.properties: dict[str, str] = {}  # of all suites
+        self.repeated = Repeated()
+        self._path, self._parser, self._cases = path, parser, CaseReader(evidence)
+        self._suites: list[_Suite] = []
+        self._case: Case | None = None
+        self._text: GrowingText | None = None
+        self._text_of: tuple[int, str, Mapping[str, str]] = (0, "", {})  # depth, name, attributes
+        self._depth = self._kept = 0
 
-def _cause(properties: Mapping[str, str]) -> Cause | None:
-    category, action = properties.get("gpumatrix_cause"), properties.get("gpumatrix_cause_action")
-    if category not in {item.value for item in Category} or action not in {item.value for item in Action}:
-        return None
-    return Cause(
-        category=Category(category),
-        evidence=properties.get("gpumatrix_cause_evidence", ""),
-        action=Action(action),
-        advice=properties.get("gpumatrix_cause_advice", ""),
-        rule=properties.get("gpumatrix_cause_rule", ""),
-    )
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        """An element begins."""
+        self._depth += 1
+        if name == "property":
+            name, value = attributes.get("name", ""), attributes.get("value", "")
+            if self._case is not None and name in _ONCE and len(value) <= LONGEST:
+                self._case.properties[name] = value
+            else:
+                self._property(name, value)
+        elif name == "testcase":
+            if self._case is not None:
+                raise self._refused("not JUnit: a testcase in a testcase")
+            self._case = Case(attributes)
+        elif name == "properties":
+            pass
+        elif name in _WITH_TEXT:
+            self._begin_text(name, attributes)
+        elif name in _SUITES:
+            self._begin_suite(attributes)
+        elif ":" in name and name.rpartition(":")[2] in _TELLING:
+            raise self._refused(f"not JUnit: <{name[:80]}> is in an XML namespace, and would not be read")
+        if self._depth > _DEEPEST:
+            raise self._refused(f"not JUnit: its elements are nested more than {_DEEPEST} deep")
 
+    def end(self, name: str) -> None:
+        """An element ends."""
+        if name == "property":
+            pass  # but for its depth: most elements are properties, and nothing else is asked of them
+        elif name == "testcase":
+            case, self._case = self._case, None
+            if case is not None:
+                self._keep(case)
+        elif self._text is not None and self._depth == self._text_of[0]:
+            self._end_text(str(self._text))
+        elif name in _SUITES:
+            self._end_suite()
+        self._depth -= 1
 
-def _metrics(case: Any) -> Iterable[Metric]:
-    for item in case.properties():
-        if item.name != "gpumatrix_metric":
-            continue
+    def _property(self, name: str, value: str) -> None:
+        """One of a suite, one that a case has several of, or a long one."""
+        if self._case is None:
+            if of_a_suite(name):
+                self._count()
+                self.properties[name] = bounded(value)
+        elif name in REPEATED:
+            self._count()
+            self._case.repeated.append((name, bounded(value)))
+        elif name in _ONCE:
+            self._case.properties[name] = value if name == "gpumatrix_nodeid" else bounded(value)
+
+    def _begin_text(self, name: str, attributes: Mapping[str, str]) -> None:
+        if name in _BAD:
+            self._suites[-1].found += 1
+        if self._text is not None:  # inside another, which is no JUnit; but what is bad counts
+            if name in _BAD:
+                self._result(name, attributes, "")
+            return
+        self._text, self._text_of = GrowingText(), (self._depth, name, attributes)
+        if name not in _ATTEMPTS:
+            self._parser.CharacterDataHandler = self._text.add
+
+    def _end_text(self, text: str) -> None:
+        _, name, attributes = self._text_of
+        self._text, self._parser.CharacterDataHandler = None, None
+        if name in _RESULTS:
+            self._result(name, attributes, text)
+        elif self._case is None:
+            return
+        elif name in _ATTEMPTS:
+            self._case.attempts += 1
+        elif name == "system-out":
+            self._case.system_out = self._case.system_out or text
+        else:
+            self._case.system_err = self._case.system_err or text
+
+    def _result(self, name: str, attributes: Mapping[str, str], text: str) -> None:
+        self._count()
+        message, kind = attributes.get("message", ""), attributes.get("type", "")
+        result = Result(element=name, message=bounded(message), type=kind, text=text)
+        if self._case is not None:
+            self._case.results.append(result)
+        elif name in _BAD:  # of the suite itself
+            case = Case({})
+            case.results.append(result)
+            self._keep(case)
+
+    def _keep(self, case: Case) -> None:
+        suite = self._suites[-1]
         try:
-            fields = json.loads(item.value)
-            yield Metric(
-                name=str(fields["name"]),
-                value=float(fields["value"]),
-                unit=str(fields["unit"]),
-                better=str(fields["better"]),
-            )
-        except (ValueError, TypeError, KeyError) as error:
-            raise GpuMatrixError(f"test {case.name!r}: property gpumatrix_metric cannot be read: {error}") from error
+            cell = self._cases.cell(case, suite.name)
+        except ValueError as error:
+            raise self._refused(f"test {case.attributes.get('name', '')!r}: {error}") from error
+        own = suite.cells.get(cell.test)
+        if suite.name == PYTEST:
+            cell = suite.cells[cell.test] = cell if own is None else attempts(own, cell)
+        known = self.cells.get(cell.test)
+        if known is None:
+            if len(self.cells) >= _MOST:
+                raise self._refused(f"refused: it holds more than {_MOST:,} tests")
+            self.cells[cell.test] = cell
+        elif known is own:
+            self.cells[cell.test] = cell
+        else:  # another run's, in a file that was merged of several
+            self.repeated.add(known, cell)
+            self.cells[cell.test] = worst((known, cell))
 
+    def _begin_suite(self, attributes: Mapping[str, str]) -> None:
+        name = attributes.get("name", "")
+        if self._suites and self._suites[0].name == _PYTESTS_ROOT:  # its suite may be called by another name
+            name = PYTEST
+        declared = whole(attributes.get("failures")) + whole(attributes.get("errors"))
+        self._suites.append(_Suite(name=name, declared=declared))
 
-def node_id(classname: str | None, name: str | None, file: str | None) -> str:
-    """Pytest's node id of a plain JUnit case: from its file if told, else with classes told by their capital letter."""
-    dotted = (classname or "").split(".") if classname else []
-    if file:
-        module = file.removesuffix(".py").replace("\\", "/").split("/")
-        classes = dotted[len(module) :] if dotted[: len(module)] == module else []
-        return "::".join([file, *classes, name or ""])
-    classes = []
-    while len(dotted) > 1 and dotted[-1][:1].isupper():
-        classes.insert(0, dotted.pop())
-    path = "/".join(dotted) + ".py" if dotted else ""
-    return "::".join(part for part in (path, *classes, name or "") if part)
+    def _end_suite(self) -> None:
+        """A suite that declares more failures and errors than it holds is not whole."""
+        suite = self._suites.pop()
+        if suite.declared > suite.found:
+            declared = f"declares {suite.declared:,} failures and errors, and holds {suite.found:,}"
+            raise CutOff(f"{self._path.name} {declared}")
+        if self._suites:
+            self._suites[-1].found += suite.found
 
+    def _count(self) -> None:
+        self._kept += 1
+        if self._kept > _MOST:
+            raise self._refused(f"refused: it holds more than {_MOST:,} results and properties")
 
-def _flat(suites: Iterable[Any]) -> Iterable[Any]:
-    for suite in suites:
-        yield suite
-        yield from _flat(suite.testsuites())
-
-
-def _seconds(text: str | None) -> float:
-    try:
-        value = float((text or "0").replace(",", ""))
-    except ValueError:
-        return 0.0
-    return value if math.isfinite(value) else 0.0
-
-
-def _whole(text: str | None) -> int:
-    return int(text) if text and text.isdecimal() else 0
+    def _refused(self, why: str) -> GpuMatrixError:
+        return GpuMatrixError(f"{self._path}: {why}")

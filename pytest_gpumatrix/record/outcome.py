@@ -21,6 +21,9 @@ class Outcome(str, Enum):
     NOT_RUN = "not-run"
     UNKNOWN = "unknown"
 
+    # Enum's own is a Python function, and a report looks up outcomes by the hundred thousand.
+    __hash__ = str.__hash__
+
 
 class Evidence(str, Enum):
     """How a result is known, strongest first."""
@@ -29,6 +32,8 @@ class Evidence(str, Enum):
     EMULATED = "emulated"
     COMPILED = "compiled"
     NONE = "none"
+
+    __hash__ = str.__hash__  # as for Outcome
 
     @property
     def strength(self) -> int:
@@ -46,6 +51,8 @@ class Standing(str, Enum):
     BAD = "bad"
     NEUTRAL = "neutral"
     UNKNOWN = "unknown"
+
+    __hash__ = str.__hash__  # as for Outcome
 
     @property
     def weight(self) -> int:

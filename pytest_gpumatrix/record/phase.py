@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pytest_gpumatrix.record.cell import Cell, Metric
+from pytest_gpumatrix.record.cell import Cell, Metric, Place
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
 from pytest_gpumatrix.triage.cause import Cause
+from pytest_gpumatrix.triage.classify import DeviceFacts, classify
 
 # The worst report of a test decides what came of it: a subtest or a teardown may fail where the call passed.
 _WORST_FIRST = (
@@ -38,6 +39,7 @@ class Phase:
     cause: Cause | None = None
     duration: float = 0.0  # seconds
     metrics: tuple[Metric, ...] = ()
+    place: Place | None = None  # of a bad one
 
 
 def cell_of(
@@ -47,8 +49,7 @@ def cell_of(
     reruns = sum(phase.rerun for phase in phases)
     attempt = _last_attempt(phases)
     if not finished:
-        crash = Phase(test=test, when="call", outcome=Outcome.CRASHED, message="the process ended while this test ran")
-        attempt = (*attempt, crash)
+        attempt = (*attempt, _crash(test))
     if not attempt:
         return Cell(
             test=test,
@@ -71,7 +72,24 @@ def cell_of(
         requirement=requirement,
         duration=sum(phase.duration for phase in attempt if not phase.subtest),
         metrics=tuple(metric for phase in attempt for metric in phase.metrics),
+        place=deciding.place,
     )
+
+
+def _crash(test: str) -> Phase:
+    return Phase(
+        test=test,
+        when="call",
+        outcome=Outcome.CRASHED,
+        message="the process ended while this test ran",
+        cause=cause_of_death(),
+        place=Place(file=test.partition("::")[0]),
+    )
+
+
+def cause_of_death() -> Cause:
+    """Of a test whose process is gone: what that wrote to its standard error went with it."""
+    return classify((), DeviceFacts(worker_lost=True))
 
 
 def _last_attempt(phases: Iterable[Phase]) -> tuple[Phase, ...]:

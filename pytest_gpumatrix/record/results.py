@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from pytest_gpumatrix.errors import CutOff, GpuMatrixError
-from pytest_gpumatrix.record.column import Column
-from pytest_gpumatrix.record.journal import read_journal
-from pytest_gpumatrix.record.junit_read import read_junit, worse
+from pytest_gpumatrix.errors import GpuMatrixError
+from pytest_gpumatrix.record.cell import Cell
+from pytest_gpumatrix.record.column import Column, SessionFacts
+from pytest_gpumatrix.record.column_read import read_all
+from pytest_gpumatrix.record.junit_read import JunitFile
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
-
-TAPE_NAME = "launches.tape.jsonl"
-# <device>.<evidence>.xml, or <device>.xml of any pytest, which is native.
-_FILE_NAME = re.compile(
-    r"(?P<device>[A-Za-z0-9][A-Za-z0-9._-]*?)(?:\.(?P<evidence>native|emulated|compiled))?\.(?P<kind>xml|jsonl)"
-)
+from pytest_gpumatrix.record.repeated import contradict, ranked
+from pytest_gpumatrix.record.result_files import ColumnFiles, find_files
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,89 +38,98 @@ class Results:
     refused: Mapping[str, str] = field(default_factory=dict)  # file -> why it was refused; the others still count
 
 
-def column_file_name(device: str, evidence: Evidence, kind: str) -> str:
-    """The name of a column's file, ``kind`` being xml or jsonl."""
-    return f"{device}.{evidence.value}.{kind}"
+def read_results(folder: Path, *, progress: Callable[[int, int], None] | None = None) -> Results:
+    """Read every ``*.xml`` and journal below a folder; what is refused is named, and the others still count.
 
-
-def read_results(folder: Path) -> Results:
-    """Read every ``*.xml`` and journal below a folder. GpuMatrixError names the file that is refused."""
+    ``progress`` is told how many columns of how many are read.
+    GpuMatrixError for what only the user can settle: no such folder, two names of one column, results of two commits.
+    """
     if not folder.is_dir():
         raise GpuMatrixError(f"{folder}: no such folder; give the folder that --gpu-matrix-out wrote")
-    columns: dict[tuple[str, Evidence], Column] = {}
+    found = find_files(folder)
+    parts: dict[tuple[str, Evidence], list[JunitFile]] = {}
     broken: dict[str, str] = {}
-    for device, evidence, files in _by_column(folder):
-        try:
-            column = read_column(device, evidence, files)
-        except CutOff as reason:
-            broken[device] = str(reason)
-            continue
-        if not column.cells:
-            broken[device] = f"{Path(column.source).name} holds no test"
-            continue
-        key = (device, evidence)
-        columns[key] = _merged(columns[key], column) if key in columns else column
-    _refuse_two_commits(columns.values())
-    return Results(columns=tuple(columns.values()), broken=broken)
-
-
-def _by_column(folder: Path) -> Iterable[tuple[str, Evidence, Mapping[str, Path]]]:
-    """The files of each column: ``kind`` (xml, jsonl) -> path. Files of two folders are two columns, merged later."""
-    groups: dict[tuple[Path, str, Evidence], dict[str, Path]] = {}
-    for path in sorted(folder.rglob("*")):
-        if path.suffix not in (".xml", ".jsonl") or path.name == TAPE_NAME or not path.is_file():
-            continue
-        match = _FILE_NAME.fullmatch(path.name)
-        if match is None:
-            raise GpuMatrixError(f"{path}: not named <device>.<evidence>.xml; give it the name of its device")
-        evidence = Evidence(match["evidence"] or Evidence.NATIVE)
-        kinds = groups.setdefault((path.parent, match["device"], evidence), {})
-        if match["kind"] in kinds:
-            raise GpuMatrixError(f"{path}: the same column as {kinds[match['kind']].name}; keep one of them")
-        kinds[match["kind"]] = path
-    for (_, device, evidence), files in groups.items():
-        yield device, evidence, files
-
-
-def read_column(device: str, evidence: Evidence, files: Mapping[str, Path]) -> Column:
-    """JUnit where the session ended in good order, else what its journal tells.
-
-    The launches of an emulated run are judged at its end: a pass of which only the journal tells is not known yet.
-    """
-    if journal := files.get("jsonl"):
-        column, ended = read_journal(journal)
-        if (column.device, column.evidence) != (device, evidence):
-            raise GpuMatrixError(
-                f"{journal}: its name says {device} {evidence.value}, its first line "
-                f"{column.device} {column.evidence.value}; give the file back the name it was written under"
-            )
-        if not ended or "xml" not in files:
-            return column if evidence is not Evidence.EMULATED else _not_judged(column, ended)
-    return read_junit(files["xml"], device=device, evidence=evidence)
-
-
-def _not_judged(column: Column, ended: bool) -> Column:
-    """An emulated column without the passes of its journal."""
-    message = "its launches are judged in its JUnit file, which is missing"
-    if not ended:
-        message = "the run ended before its launches were judged"
-    return dataclasses.replace(
-        column,
-        cells={
-            test: dataclasses.replace(cell, outcome=Outcome.UNKNOWN, strict=False, message=message)
-            if cell.outcome in (Outcome.PASSED, Outcome.XPASSED)
-            else cell
-            for test, cell in column.cells.items()
-        },
+    refused = dict(found.refused)
+    for files, read in zip(found.columns, read_all(found.columns, progress), strict=True):
+        refused |= read.refused
+        if read.cut_off is not None:
+            broken[files.device] = read.cut_off
+        elif read.part is not None and not read.part.column.cells:
+            broken[files.device] = f"{Path(read.part.column.source).name} holds no test"
+        elif read.part is not None:
+            parts.setdefault((files.device, files.evidence), []).append(read.part)
+    _refuse_two_commits(part.column for several in parts.values() for part in several)
+    told = {file: _why(file, reason) for file, reason in refused.items()}
+    merged = [_merged(several) for several in parts.values()]
+    return Results(
+        columns=tuple(column for column, _ in merged),
+        broken=_without_any(found.columns, parts, told) | broken,
+        contradictions=tuple(contradiction for _, found in merged for contradiction in found),
+        refused=told,
     )
 
 
-def _merged(one: Column, other: Column) -> Column:
-    """Two files of one device (shards): all their cells, the worse of two for the same test."""
-    cells = dict(one.cells)
-    for test, cell in other.cells.items():
-        cells[test] = worse(cells[test], cell) if test in cells else cell
-    return dataclasses.replace(one, cells=cells, source=f"{one.source}, {other.source}")
+def _why(file: str, reason: str) -> str:
+    """A reason without the name of its file, which stands beside it."""
+    return reason.removeprefix(f"{file}: ").removeprefix("refused: ")
+
+
+def _without_any(
+    groups: Iterable[ColumnFiles], parts: Mapping[tuple[str, Evidence], object], refused: Mapping[str, str]
+) -> dict[str, str]:
+    """The devices of which every file of some evidence was refused, with the reasons."""
+    why: dict[str, list[str]] = {}
+    for group in groups:
+        if (group.device, group.evidence) not in parts:
+            files = [path for path in group.files.values() if str(path) in refused]
+            reasons = [f"{path.name} was refused: {refused[str(path)]}" for path in files]
+            why.setdefault(group.device, []).extend(reasons)
+    return {device: "; ".join(reasons) for device, reasons in why.items() if reasons}
+
+
+def _merged(parts: Sequence[JunitFile]) -> tuple[Column, Sequence[Contradiction]]:
+    """The files of one device (shards) as one column: all their cells, the worse of two for the same test."""
+    first = parts[0].column
+    cells: dict[str, Cell] = {}
+    repeated = {test for part in parts for test in part.repeated}
+    for part in parts:
+        repeated |= cells.keys() & part.column.cells.keys()
+        cells.update(part.column.cells)
+    contradictions: list[Contradiction] = []
+    for test in sorted(repeated):
+        told = ranked((cell, part.column.source) for part in parts for cell in _told(part, test))
+        cells[test] = told[0][0]
+        if contradict(cell for cell, _ in told):
+            results = tuple(dict.fromkeys((source, cell.outcome) for cell, source in told))
+            contradictions.append(
+                Contradiction(test=test, device=first.device, evidence=first.evidence, results=results)
+            )
+    facts = _shared([part.column.facts for part in parts])
+    source = ", ".join(part.column.source for part in parts)
+    return dataclasses.replace(first, cells=cells, facts=facts, source=source), contradictions
+
+
+def _told(part: JunitFile, test: str) -> Iterable[Cell]:
+    """All that a file says of a test: the cell that counts, which attempts may have made worse, and those repeated."""
+    if test in part.column.cells:
+        yield part.column.cells[test]
+    yield from part.repeated.get(test, ())
+
+
+def _shared(facts: Sequence[SessionFacts]) -> SessionFacts:
+    """What shards say; of a fact in which they differ (two cards of a kind have two UUIDs) nothing is known."""
+    names = [item.name for item in dataclasses.fields(SessionFacts) if item.name not in ("dirty", "versions")]
+    versions = {name: _only(one.versions.get(name) for one in facts) for one in facts for name in one.versions}
+    return SessionFacts(
+        **{name: _only(getattr(one, name) for one in facts) for name in names},
+        dirty=True if any(one.dirty for one in facts) else _only(one.dirty for one in facts),
+        versions={name: version for name, version in versions.items() if version is not None},
+    )
+
+
+def _only(values: Iterable[Any]) -> Any:
+    known = {value for value in values if value is not None}
+    return known.pop() if len(known) == 1 else None
 
 
 def _refuse_two_commits(columns: Iterable[Column]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_gpumatrix.errors import CutOff, GpuMatrixError
+from pytest_gpumatrix.record.cell import Place
 from pytest_gpumatrix.record.column import SessionFacts
 from pytest_gpumatrix.record.journal import (
     CollectedLine,
@@ -25,6 +27,7 @@ from pytest_gpumatrix.record.journal import (
 )
 from pytest_gpumatrix.record.outcome import Evidence, Outcome, Standing
 from pytest_gpumatrix.record.phase import Phase
+from pytest_gpumatrix.triage.cause import Category
 
 
 def phase(test: str, when: str = "call", outcome: Outcome = Outcome.PASSED, **more: object) -> PhaseLine:
@@ -99,6 +102,13 @@ def test_a_session_stopped_in_good_order_leaves_the_rest_not_run() -> None:
     }
 
 
+@pytest.mark.parametrize(("interrupted", "outcome"), [(True, "unknown"), (False, "crashed")])
+def test_a_test_that_ran_when_its_session_stopped(interrupted: bool, outcome: str) -> None:
+    """A test that never finished, of a session that ended by itself, has died; whoever interrupts knows nothing."""
+    end = EndLine(stopped="x", interrupted=interrupted)
+    assert outcomes([CollectedLine(tests={"t::a": None}), StartLine(test="t::a"), end]) == {"t::a": outcome}
+
+
 def test_a_session_that_died_after_its_last_test_is_unknown() -> None:
     collected = CollectedLine(tests={"a": None})
     assert outcomes([collected, *whole("a")]) == {"a": "passed", "pytest": "unknown"}
@@ -107,6 +117,52 @@ def test_a_session_that_died_after_its_last_test_is_unknown() -> None:
 
 def test_tests_that_no_worker_reported_are_unknown() -> None:
     assert outcomes([COLLECTED, *whole("a"), EndLine()]) == {"a": "passed", "b": "unknown", "c": "unknown"}
+
+
+def attempt(*reports: Phase) -> list[Line]:
+    return [StartLine(test="a"), *(PhaseLine(phase=report) for report in reports), FinishLine(test="a")]
+
+
+SETUP = Phase(test="a", when="setup", outcome=Outcome.PASSED)
+CALL = Phase(test="a", when="call", outcome=Outcome.PASSED)
+TEARDOWN = Phase(test="a", when="teardown", outcome=Outcome.PASSED)
+
+
+@pytest.mark.parametrize(
+    ("before", "outcome", "reruns"),
+    [
+        # A plugin (flaky) that runs a test again keeps the report of the call that failed.
+        ([attempt(SETUP, TEARDOWN)], "passed", 1),
+        ([attempt(SETUP, TEARDOWN), attempt(TEARDOWN)], "passed", 2),
+        # Another (pytest-rerunfailures) tells of it, and may tell of the teardown after it.
+        ([attempt(SETUP, replace(CALL, outcome=Outcome.FAILED, rerun=True), TEARDOWN)], "passed", 1),
+        # A test that is there twice has told of its call: the worse counts.
+        ([attempt(SETUP, CALL, TEARDOWN)], "passed", 0),
+        ([attempt(SETUP, replace(CALL, outcome=Outcome.FAILED), TEARDOWN)], "failed", 0),
+        ([attempt(replace(SETUP, outcome=Outcome.ERROR), TEARDOWN)], "error", 0),
+        ([attempt(replace(SETUP, outcome=Outcome.SKIPPED), TEARDOWN)], "skipped", 0),
+        # And so does one whose worker died.
+        ([attempt(SETUP, replace(CALL, when="???", outcome=Outcome.CRASHED))], "crashed", 0),
+    ],
+)
+def test_a_test_that_starts_again(before: list[list[Line]], outcome: str, reruns: int) -> None:
+    lines = [line for lines in before for line in lines]
+    collected = CollectedLine(tests={"a": None})
+    again = [*lines, *attempt(SETUP, CALL, TEARDOWN)]
+    cell = cells_of([collected, *again, EndLine()], evidence=Evidence.NATIVE)["a"]
+    assert (cell.outcome.value, cell.reruns) == (outcome, reruns)
+
+
+def test_the_place_and_cause_of_a_failure_are_kept(tmp_path: Path) -> None:
+    place = Place(file="tests/test_a.py", line=3)
+    failed = replace(CALL, outcome=Outcome.FAILED, place=place)
+    lines = [FIRST, CollectedLine(tests={"a": None, "d/b.py::t": None}), *attempt(SETUP, failed, TEARDOWN)]
+    column, _ = read_journal(written(tmp_path / "j.jsonl", [*lines, StartLine(test="d/b.py::t")]))
+    assert column.cells["a"].place == place
+    died = column.cells["d/b.py::t"]
+    assert died.place == Place(file="d/b.py")
+    assert died.cause is not None
+    assert died.cause.category is Category.UNKNOWN
 
 
 def test_a_worker_that_died() -> None:

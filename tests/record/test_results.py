@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from pytest_gpumatrix.errors import GpuMatrixError
-from pytest_gpumatrix.record.cell import Cell
-from pytest_gpumatrix.record.column import Column, SessionFacts
+from pytest_gpumatrix.record.column import SessionFacts
 from pytest_gpumatrix.record.journal import CollectedLine, EndLine, JournalWriter, PhaseLine, SessionLine, StartLine
-from pytest_gpumatrix.record.junit_write import write_junit
 from pytest_gpumatrix.record.outcome import Evidence, Outcome, Standing
 from pytest_gpumatrix.record.phase import Phase
 from pytest_gpumatrix.record.results import read_results
-
-
-def write(folder: Path, device: str, evidence: Evidence, commit: str | None = None, **outcomes: Outcome) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    cells = {
-        f"t.py::{name}": Cell(test=f"t.py::{name}", outcome=outcome, evidence=evidence)
-        for name, outcome in outcomes.items()
-    }
-    path = folder / f"{device}.{evidence.value}.xml"
-    write_junit(Column(device=device, evidence=evidence, cells=cells, facts=SessionFacts(commit=commit)), path)
-    return path
+from tests.record.columns import write, write_facts
 
 
 def test_each_file_is_a_column_also_in_subfolders(tmp_path: Path) -> None:
@@ -114,17 +104,6 @@ def test_a_pass_of_a_native_journal_is_one(tmp_path: Path) -> None:
     assert {test: column.cells[test].outcome for test in RAN} == RAN
 
 
-def test_shards_of_one_device_merge_and_lose_nothing_bad(tmp_path: Path) -> None:
-    write(tmp_path / "one", "h100", Evidence.NATIVE, a=Outcome.PASSED, b=Outcome.FAILED)
-    write(tmp_path / "two", "h100", Evidence.NATIVE, b=Outcome.PASSED, c=Outcome.PASSED)
-    (column,) = read_results(tmp_path).columns
-    assert {test[-1]: cell.outcome.value for test, cell in column.cells.items()} == {
-        "a": "passed",
-        "b": "failed",
-        "c": "passed",
-    }
-
-
 def test_results_of_two_commits_are_refused(tmp_path: Path) -> None:
     write(tmp_path, "h100", Evidence.NATIVE, commit="a" * 40, a=Outcome.PASSED)
     write(tmp_path, "rtx3090", Evidence.NATIVE, commit="b" * 40, a=Outcome.PASSED)
@@ -134,12 +113,114 @@ def test_results_of_two_commits_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("two words.xml", "not named"), ("h100.native.xml", "root is <html>"), ("-rf.xml", "not named")],
+    [
+        ("two words.xml", "not named <device>.<evidence>.xml"),
+        ("-rf.xml", "not named"),
+        ("h100\nnative.xml", "not named"),
+        ("notes.jsonl", "not a line of a journal"),
+        ("t4.native.xml", "root is <html>"),
+    ],
 )
-def test_a_file_that_does_not_belong_is_named(tmp_path: Path, name: str, said: str) -> None:
-    (tmp_path / name).write_text("<html/>")
-    with pytest.raises(GpuMatrixError, match=said):
-        read_results(tmp_path)
+def test_a_file_that_is_refused_is_named_and_the_others_count(tmp_path: Path, name: str, said: str) -> None:
+    write(tmp_path, "h100", Evidence.NATIVE, a=Outcome.PASSED)
+    (tmp_path / name).write_text("<html/>\n")
+    results = read_results(tmp_path)
+    assert [column.device for column in results.columns] == ["h100"]
+    ((file, reason),) = results.refused.items()
+    assert (file, said in reason) == (str(tmp_path / name), True)
+
+
+def test_a_device_of_which_every_file_is_refused_is_missing_with_that_reason(tmp_path: Path) -> None:
+    (tmp_path / "h100.native.xml").write_text("<!DOCTYPE x><testsuites/>")
+    results = read_results(tmp_path)
+    why = "it declares a DOCTYPE, which JUnit never needs"
+    assert results.refused == {str(tmp_path / "h100.native.xml"): why}
+    assert (results.columns, results.broken) == ((), {"h100": f"h100.native.xml was refused: {why}"})
+
+
+def test_a_device_with_another_shard_is_not_missing(tmp_path: Path) -> None:
+    write(tmp_path / "one", "h100", Evidence.NATIVE, a=Outcome.PASSED)
+    (tmp_path / "h100.native.xml").write_text("<!DOCTYPE x><testsuites/>")
+    results = read_results(tmp_path)
+    assert (len(results.columns), results.broken, len(results.refused)) == (1, {}, 1)
+
+
+def test_a_refused_journal_leaves_the_junit_beside_it_and_the_other_way_round(tmp_path: Path) -> None:
+    write(tmp_path / "one", "h100", Evidence.NATIVE, a=Outcome.PASSED)
+    (tmp_path / "one" / "h100.native.jsonl").write_text("{}\n")
+    journal(tmp_path, Evidence.NATIVE, ended=True)
+    (tmp_path / "h100.native.xml").write_text("<html/>")
+    results = read_results(tmp_path)
+    assert {test[-1] for test in results.columns[0].cells} == {"a", "b", "c", "d", "e"}
+    assert set(results.refused) == {
+        str(tmp_path / "h100.native.xml"),
+        str(tmp_path / "one" / "h100.native.jsonl"),
+    }
+
+
+def test_what_is_no_file_is_refused_and_does_not_block(tmp_path: Path) -> None:
+    write(tmp_path, "h100", Evidence.NATIVE, a=Outcome.PASSED)
+    os.mkfifo(tmp_path / "t4.native.xml")
+    os.mkfifo(tmp_path / "t4.native.jsonl")
+    (tmp_path / "v100.native.xml").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "folder.xml").mkdir()
+    (tmp_path / "up").symlink_to(tmp_path)  # would be read again and again
+    results = read_results(tmp_path)
+    assert [column.device for column in results.columns] == ["h100"]
+    assert {Path(file).name for file in results.refused} == {"t4.native.xml", "t4.native.jsonl", "v100.native.xml"}
+
+
+def test_what_is_not_read_is_never_lost_silently(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("results", "results/one", "results/locked", "elsewhere"):
+        (tmp_path / name).mkdir()
+    write(tmp_path / "results" / "one", "h100", Evidence.NATIVE, a=Outcome.PASSED)
+    (tmp_path / "results" / "again").symlink_to("one")  # its files are read by their own names
+    (tmp_path / "results" / "two").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "results" / "H100.NATIVE.XML").write_text("<testsuites>")
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "locked" and access(path, mode))
+    results = read_results(tmp_path / "results")
+    assert len(results.columns) == 1
+    told = {Path(file).name: reason for file, reason in results.refused.items()}
+    assert told.keys() == {"two", "locked", "H100.NATIVE.XML"}
+    assert "a link to a folder" in told["two"]
+    assert "cannot be read: check the permissions" in told["locked"]
+
+
+def test_thousands_of_files_are_one_column(tmp_path: Path) -> None:
+    for number in range(2000):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "h100.xml").write_text(f'<testsuite><testcase classname="A" name="t{number}"/></testsuite>')
+    (column,) = read_results(tmp_path).columns
+    assert len(column.cells) == 2000
+
+
+def test_work_grows_with_the_tests_and_no_faster(tmp_path: Path) -> None:
+    calls = {}
+    for count in (200, 800):
+        outcomes = {f"t{n}": Outcome.FAILED if n % 50 == 0 else Outcome.PASSED for n in range(count)}
+        for shard in ("one", "two"):
+            write_facts(tmp_path / str(count) / shard, "h100", Evidence.NATIVE, SessionFacts(), outcomes)
+        calls[count] = calls_of(tmp_path / str(count))
+    assert calls[800] < 4.1 * calls[200]
+
+
+def calls_of(folder: Path) -> int:
+    """How many functions, of Python and of C, reading a folder calls."""
+    number = 0
+
+    def count(_: object, event: str, __: object) -> None:
+        nonlocal number
+        number += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        read_results(folder)
+    finally:
+        sys.setprofile(before)
+    return number
 
 
 def test_two_names_of_one_column_in_one_folder_are_refused(tmp_path: Path) -> None:
