@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pytest_gpumatrix.hardware.capability import ComputeCapability
 from pytest_gpumatrix.hardware.visibility import Card, MigInstance
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,19 +45,25 @@ class Reading:
 
 
 def read() -> Reading:
-    """Ask NVML once, and let go of it again."""
+    """Ask NVML for all GPUs."""
+    answer = ask(_read, "list the GPUs")
+    return Reading(reason=answer) if isinstance(answer, str) else answer
+
+
+def ask(question: Callable[[Any], _Answer], what: str) -> _Answer | str:
+    """What NVML answers a question, opened for it and let go of again; or the reason why it does not (do ``what``)."""
     try:
         import pynvml
     except ImportError as error:
-        return Reading(reason=f"NVML cannot be asked: {error}")
+        return f"NVML cannot be asked: {error}"
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
-        return Reading(reason=f"no NVIDIA driver answers: {error}")
+        return f"no NVIDIA driver answers: {error}"
     try:
-        return _read(pynvml)
+        return question(pynvml)
     except pynvml.NVMLError as error:
-        return Reading(reason=f"NVML does not list the GPUs: {error}")
+        return f"NVML does not {what}: {error}"
     finally:
         _shut_down(pynvml)
 

@@ -13,10 +13,11 @@ from pytest_gpumatrix.portability.compiling.machine import cache_folder, process
 from pytest_gpumatrix.portability.judging.columns import compiled_columns
 from pytest_gpumatrix.portability.judging.compile_launches import Compiling, budget_seconds
 from pytest_gpumatrix.portability.tape.tape import Tape
-from pytest_gpumatrix.record.cell import Cell
+from pytest_gpumatrix.record.cell import Cell, Place
 from pytest_gpumatrix.record.column import Column, SessionFacts
 from pytest_gpumatrix.record.outcome import Outcome, Standing
 from pytest_gpumatrix.session.columns import Columns
+from pytest_gpumatrix.session.facts import of_another_device
 from pytest_gpumatrix.session.judged_tests import Expected, JudgedTest
 from pytest_gpumatrix.triage.classify import FailureText, classify
 
@@ -56,18 +57,18 @@ def compile_columns(
         replace(
             column,
             cells={
-                test: explained(cell, tests[test].expected.get(column.device)) for test, cell in column.cells.items()
+                test: explained(placed(cell, tests[test].place), tests[test].expected.get(column.device))
+                for test, cell in column.cells.items()
             },
-            facts=replace(
-                facts,
-                gpu_name=profiles[column.device].name,
-                gpu_uuid=None,
-                gpu_compute_capability=profiles[column.device].capability,
-                driver_version=None,
-            ),
+            facts=of_another_device(facts, profiles[column.device].name, profiles[column.device].capability),
         )
         for column in derived
     )
+
+
+def placed(cell: Cell, definition: Place | None) -> Cell:
+    """A bad cell with a place: that of the kernel that fails, else its test's."""
+    return replace(cell, place=cell.place or definition) if cell.standing is Standing.BAD else cell
 
 
 def explained(cell: Cell, expected: Expected | None) -> Cell:
@@ -79,7 +80,7 @@ def explained(cell: Cell, expected: Expected | None) -> Cell:
     # "no kernel image ...; rebuilding fails too: ...": what a launch would meet comes first, and decides.
     cause = classify([FailureText(text=clause) for clause in cell.message.split("; ", 1)])
     if expected is not None and expected.cause in (None, cause.category):
-        return replace(cell, outcome=Outcome.XFAILED, message=f"{expected.reason}: {cell.message}")
+        return replace(cell, outcome=Outcome.XFAILED, place=None, message=f"{expected.reason}: {cell.message}")
     if expected is not None and expected.cause is not None:
         message = f"{cell.message} (expected to fail by {expected.cause.value}, not by {cause.category.value})"
         return replace(cell, cause=cause, message=message)

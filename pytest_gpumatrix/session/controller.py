@@ -18,16 +18,17 @@ from pytest_gpumatrix.portability.tape.tape import Tape
 from pytest_gpumatrix.record.column import Column, SessionFacts
 from pytest_gpumatrix.record.journal import JournalWriter, SessionLine
 from pytest_gpumatrix.record.outcome import Evidence, Standing
-from pytest_gpumatrix.record.results import column_file_name
+from pytest_gpumatrix.record.result_files import column_file_name
 from pytest_gpumatrix.session.columns import Columns
 from pytest_gpumatrix.session.compiled import budget_of, compile_columns
 from pytest_gpumatrix.session.emulated import Emulated, EmulatedRuns
-from pytest_gpumatrix.session.facts import loaded_versions, session_facts
+from pytest_gpumatrix.session.facts import session_facts, with_loaded
 from pytest_gpumatrix.session.finish import Ended, finish_session, remove_stale, write_columns
 from pytest_gpumatrix.session.header import header_lines, listed
 from pytest_gpumatrix.session.judged_tests import JudgedTest, describe_tests, read_judged_tests
 from pytest_gpumatrix.session.launches import EXCHANGE, EXCHANGE_INPUT, read_tapes
-from pytest_gpumatrix.session.machine import Machine, runs_tests
+from pytest_gpumatrix.session.loaded import Loaded, loaded, loaded_in_worker, together
+from pytest_gpumatrix.session.machine import Machine, gpu_at_start, runs_tests
 from pytest_gpumatrix.session.matrix import Matrix
 from pytest_gpumatrix.session.pose import posing_notes, scratch_of
 from pytest_gpumatrix.session.progress import TerminalProgress, begin_line
@@ -53,7 +54,10 @@ class MatrixController:
         config.add_cleanup(lambda: shutil.rmtree(self._exchange, ignore_errors=True))
         config.stash[EXCHANGE] = self._exchange
         self._judged_tests: Mapping[str, JudgedTest] = {}
-        self._facts: SessionFacts = session_facts(columns.running, machine.detection, config.rootpath)
+        at_start = gpu_at_start(config)
+        self._facts: SessionFacts = session_facts(columns.running, machine.detection, at_start, config.rootpath)
+        self._loaded: list[Loaded] = []  # by each worker, as far as they lived to tell
+        self._not_measured: tuple[str, ...] = ()
         self._recording: Recording | None = None
         self._budget = budget_of(config)
         self._deaths = 0
@@ -104,8 +108,10 @@ class MatrixController:
             self._recording.note_collected(ids, self._judged_tests)
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, error: object | None) -> None:
+    def pytest_testnodedown(self, node: Any, error: object | None) -> None:
         """End a run whose workers die without a test to blame: xdist's own limit is lifted, and would not."""
+        if (told := loaded_in_worker(node)) is not None:
+            self._loaded.append(told)
         if error is None:
             return
         self._deaths += 1
@@ -124,7 +130,9 @@ class MatrixController:
         running = self._columns.running
         if running.evidence is Evidence.NATIVE:
             self._recording.close()  # before anything can go wrong
-        facts = replace(self._facts, versions=loaded_versions())
+        told = together([loaded(self._config), *self._loaded])
+        self._not_measured = told.not_measured
+        facts = with_loaded(self._facts, told)
         ran = Column(device=running.device, evidence=running.evidence, cells=self._recording.cells(), facts=facts)
         tape = read_tapes(self._exchange)
         if running.evidence is Evidence.EMULATED:
@@ -206,7 +214,7 @@ class MatrixController:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Show the matrix; the run that this one is a column of does so where a GPU poses."""
-        for note in posing_notes(self._config):
+        for note in (*posing_notes(self._config), *self._not_measured):
             terminalreporter.write_line(f"gpumatrix: note: {note}")
         if self._ended is None:
             return

@@ -16,9 +16,10 @@ from pytest_gpumatrix.gate import requirement as gate
 from pytest_gpumatrix.hardware.detection import Gpu
 from pytest_gpumatrix.portability.compiling.machine import cache_folder
 from pytest_gpumatrix.record.column import Column, SessionFacts
+from pytest_gpumatrix.record.column_read import read_column
 from pytest_gpumatrix.record.journal import SESSION
 from pytest_gpumatrix.record.outcome import Evidence
-from pytest_gpumatrix.record.results import column_file_name, read_column
+from pytest_gpumatrix.record.result_files import column_file_name
 from pytest_gpumatrix.session.child_process import ChildProcess
 from pytest_gpumatrix.session.emulated_column import collected_there_alone, completed
 from pytest_gpumatrix.session.emulated_run import Folders, cache_name, command, environment

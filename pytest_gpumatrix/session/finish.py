@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,8 @@ from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.column import CPU, Column
 from pytest_gpumatrix.record.junit_write import write_junit
 from pytest_gpumatrix.record.outcome import Evidence, Outcome, Standing
-from pytest_gpumatrix.record.results import TAPE_NAME, Results, column_file_name
+from pytest_gpumatrix.record.result_files import TAPE_NAME, column_file_name
+from pytest_gpumatrix.record.results import Results
 from pytest_gpumatrix.render.terminal import render_matrix
 from pytest_gpumatrix.render.text import clean, fit
 from pytest_gpumatrix.session.judged_tests import JudgedTest
@@ -32,6 +34,7 @@ class Ended:
     verdict: Verdict
     unfit: tuple[tuple[str, Cell], ...]  # emulated and compiled cells that are bad and not expected, with their device
     bad: tuple[str, ...]  # tests that are bad where they ran
+    at_fault: tuple[tuple[str, Cell], ...]  # cells that are unknown by the machine's fault, with their device
     lost: tuple[str, ...]  # tests of which nobody knows what became
     on_no_device: tuple[str, ...]  # gpu tests that no device of the matrix may run
     hints: tuple[str, ...]
@@ -49,6 +52,8 @@ class Ended:
             unfit = [device for device, cell in self.unfit if cell.evidence is evidence]
             if unfit:
                 reasons.append(f"{evidence.value} cells that are bad: {len(unfit):,} ({', '.join(sorted(set(unfit)))})")
+        if self.at_fault:
+            reasons.append(f"results of which nothing is known by the machine's fault: {len(self.at_fault):,}")
         if self.lost:
             reasons.append(
                 f"tests that were collected and of which no result came: {len(self.lost):,} ({self.lost[0]})"
@@ -65,6 +70,8 @@ class Ended:
         for test in self.on_no_device[:_MOST_LINES]:
             yield fit(clean(f"warning: no device of the matrix may run {test}"), width, keep_end=True)
         yield from _more(len(self.on_no_device) - _MOST_LINES, "tests that no device may run")
+        if self.at_fault:
+            yield f"gpumatrix: {clean(_machine_at_fault(self.at_fault))}"
         for hint in self.hints:
             yield f"gpumatrix: {clean(hint)}"
         if self.why_red and passed:
@@ -98,7 +105,13 @@ def finish_session(
     return Ended(
         verdict=verdict,
         unfit=unfit,
-        bad=tuple(test for test, cell in ran.cells.items() if cell.standing is Standing.BAD),
+        bad=tuple(test for test, cell in ran.cells.items() if cell.standing is Standing.BAD and not _infra(cell)),
+        at_fault=tuple(
+            (device, change.cell)
+            for row in verdict.changes
+            for device, change in row.devices.items()
+            if change.cell is not None and change.cell.standing is Standing.UNKNOWN and _infra(change.cell)
+        ),
         lost=tuple(
             test if column is ran else f"{test} on {column.device}"
             for column in running
@@ -170,6 +183,20 @@ def _hints(
     others = sorted(path.name for path in out.glob("*.xml") if path.name not in own) if out is not None else []
     if others:
         yield f"{out} also holds results of another run ({', '.join(others)}): a report reads them too"
+
+
+def _infra(cell: Cell) -> bool:
+    return cell.cause is not None and cell.cause.infra
+
+
+def _machine_at_fault(cells: Sequence[tuple[str, Cell]]) -> str:
+    """One line: which causes where, and what follows from it."""
+    kinds = Counter((device, cell.cause.category.value) for device, cell in cells if cell.cause is not None)
+    causes = ", ".join(f"{category} on {device} ({count:,})" for (device, category), count in kinds.items())
+    return (
+        f"the machine is at fault, not the code: {causes}, first in {cells[0][1].test}. A report counts these results "
+        "as unknown: mend the machine, and run them again"
+    )
 
 
 def _more(count: int, what: str) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import SupportsFloat
 
@@ -15,7 +16,42 @@ from pytest_gpumatrix.record.outcome import Evidence
 from pytest_gpumatrix.session.marked import NEED
 from pytest_gpumatrix.session.pose import running_of
 
-METRICS = pytest.StashKey[list[Metric]]()
+
+class RecordedMetrics:
+    """What was measured of one test. Reports take it phase by phase."""
+
+    def __init__(self) -> None:
+        self._untold: list[Metric] = []
+        self._names: set[str] = set()  # of this attempt, told or not
+
+    def begin(self) -> None:
+        """A new attempt of the test."""
+        self._untold.clear()
+        self._names.clear()
+
+    def add(self, metric: Metric) -> None:
+        """One value; several of one name are repeats."""
+        self._untold.append(metric)
+        self._names.add(metric.name)
+
+    def add_missing(self, metrics: Iterable[Metric]) -> None:
+        """Those that the test has not recorded under the same name itself."""
+        for metric in [metric for metric in metrics if metric.name not in self._names]:
+            self.add(metric)
+
+    def take(self) -> tuple[Metric, ...]:
+        """What no report has told yet."""
+        metrics = tuple(self._untold)
+        self._untold.clear()
+        return metrics
+
+
+_METRICS = pytest.StashKey[RecordedMetrics]()
+
+
+def recorded_metrics(item: pytest.Item) -> RecordedMetrics:
+    """The metrics of a test."""
+    return item.stash.setdefault(_METRICS, RecordedMetrics())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,10 +85,13 @@ class GpuMetric:
     """Records values of one test, kept per device in its JUnit and journal."""
 
     def __init__(self, item: pytest.Item) -> None:
-        self._metrics = item.stash.setdefault(METRICS, [])
+        self._metrics = recorded_metrics(item)
 
     def __call__(self, name: str, value: SupportsFloat, unit: str, better: str = "lower") -> None:
-        """Record one value. What is not one finite number fails the test: nothing could be compared with it."""
+        """Record one value; called again with the same name, a repeat of it.
+
+        What is not one finite number fails the test: nothing could be compared with it.
+        """
         if better not in ("lower", "higher"):
             raise ValueError(f'gpu_metric {name!r}: better must be "lower" or "higher", not {better!r}')
         try:
@@ -61,4 +100,4 @@ class GpuMetric:
             raise TypeError(f"gpu_metric {name!r}: not a number: {type(value).__name__} {value!r}") from error
         if not math.isfinite(number):
             raise ValueError(f"gpu_metric {name!r}: {number} is not finite")
-        self._metrics.append(Metric(name=str(name), value=number, unit=str(unit), better=better))
+        self._metrics.add(Metric(name=str(name), value=number, unit=str(unit), better=better))

@@ -11,10 +11,10 @@ from pytest_gpumatrix.gate.expectation import ExpectedFailure, expected_failure,
 from pytest_gpumatrix.gate.modules import missing_module
 from pytest_gpumatrix.gate.requirement import Otherwise, Unmet, unmet, unmet_on_cpu
 from pytest_gpumatrix.session.columns import Running
+from pytest_gpumatrix.session.failure import examine, forget_finding
 from pytest_gpumatrix.session.machine import Machine, machine_of, worker_id
 from pytest_gpumatrix.session.marked import NEED, XFAIL_MARKS
 from pytest_gpumatrix.session.matrix import Matrix
-from pytest_gpumatrix.triage.classify import classify, exception_texts
 
 SKIPPED_BY_REQUIREMENT = pytest.StashKey[bool]()
 _EXPECTED = pytest.StashKey[ExpectedFailure]()
@@ -45,13 +45,14 @@ class Gate:
         self, item: pytest.Item, call: pytest.CallInfo[Any]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Turn an expected failure of the test itself into xfailed; its setup and teardown are not excused."""
+        forget_finding(item)
         report = yield
         if call.when == "setup" and report.skipped and item.stash.get(SKIPPED_BY_REQUIREMENT, False):
             path, line, _ = item.location
             report.longrepr = (path, (line or 0) + 1, str(call.excinfo.value) if call.excinfo else "")
         expected = item.stash.get(_EXPECTED, None)
         if expected is not None and call.when == "call" and not hasattr(report, "wasxfail"):
-            _apply(expected, report, call.excinfo.value if call.excinfo else None)
+            _apply(expected, item, report, call.excinfo.value if call.excinfo else None)
         return report
 
     def expected(self, item: pytest.Item) -> ExpectedFailure | None:
@@ -77,9 +78,11 @@ class Gate:
         return None if reason is None else Unmet(reason=reason, otherwise=Otherwise.SKIP)
 
 
-def _apply(expected: ExpectedFailure, report: pytest.TestReport, error: BaseException | None) -> None:
+def _apply(
+    expected: ExpectedFailure, item: pytest.Item, report: pytest.TestReport, error: BaseException | None
+) -> None:
     if report.failed:
-        cause = classify(exception_texts(error)) if error is not None else None
+        cause = examine(item, report.sections, error).cause if error is not None else None
         why_not = not_met_because(expected, cause, error)
         if why_not is None:
             report.outcome = "skipped"

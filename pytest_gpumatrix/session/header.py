@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pytest_gpumatrix.gate import requirement as gate
 from pytest_gpumatrix.hardware.sizes import format_size
 from pytest_gpumatrix.session.columns import Columns, Running
-from pytest_gpumatrix.session.facts import torch_line
+from pytest_gpumatrix.session.loaded import torch_line
 from pytest_gpumatrix.session.machine import Machine
 from pytest_gpumatrix.session.matrix import Matrix
 

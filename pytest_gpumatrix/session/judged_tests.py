@@ -11,9 +11,11 @@ import pytest
 from pytest_gpumatrix.gate import requirement as gate
 from pytest_gpumatrix.gate.expectation import expected_failure
 from pytest_gpumatrix.record.atomic import write_atomically
+from pytest_gpumatrix.record.cell import Place
 from pytest_gpumatrix.session.columns import Columns
 from pytest_gpumatrix.session.marked import NEED, XFAIL_MARKS
 from pytest_gpumatrix.session.matrix import Matrix
+from pytest_gpumatrix.session.places import definition
 from pytest_gpumatrix.triage.cause import Category
 from pytest_gpumatrix.triage.printable import printable
 
@@ -32,6 +34,7 @@ class JudgedTest(msgspec.Struct, frozen=True, kw_only=True):
     requirement: str | None  # None for an ordinary test
     unmet: Mapping[str, gate.Unmet]
     expected: Mapping[str, Expected]
+    place: Place | None = None  # where it is defined
 
 
 def is_judged(item: pytest.Item, columns: Columns) -> bool:
@@ -64,4 +67,5 @@ def _describe(item: pytest.Item, devices: tuple[gate.Device, ...], matrix: Matri
             unmet[device.name] = reason
         if (failure := expected_failure(marks, device, matrix.is_device)) is not None:
             expected[device.name] = Expected(reason=failure.reason, cause=failure.cause, strict=failure.strict)
-    return JudgedTest(requirement=need.text if need is not None else None, unmet=unmet, expected=expected)
+    requirement = need.text if need is not None else None
+    return JudgedTest(requirement=requirement, unmet=unmet, expected=expected, place=definition(item.location))

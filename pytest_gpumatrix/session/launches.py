@@ -15,9 +15,9 @@ from pytest_gpumatrix.portability.recording.recorder import Recorder
 from pytest_gpumatrix.portability.tape.launch import Launch, Problem
 from pytest_gpumatrix.portability.tape.tape import SCHEMA, Header, Tape, TapeWriter, merge_tapes, read_tape
 from pytest_gpumatrix.session.columns import Columns
-from pytest_gpumatrix.session.facts import loaded_versions
 from pytest_gpumatrix.session.fixture_launches import FixtureLaunches
 from pytest_gpumatrix.session.judged_tests import describe_tests, is_judged, write_judged_tests
+from pytest_gpumatrix.session.loaded import loaded_versions
 from pytest_gpumatrix.session.machine import runs_tests, worker_id
 from pytest_gpumatrix.session.matrix import Matrix
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from pytest_gpumatrix.hardware.detection import Detection, detect
+from pytest_gpumatrix.hardware.gpu_state import GpuState, read_state
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,6 +25,7 @@ class Machine:
 
 
 _MACHINE = pytest.StashKey[Machine]()
+_AT_START = pytest.StashKey[GpuState]()
 
 
 def machine_of(config: pytest.Config) -> Machine:
@@ -34,6 +36,19 @@ def machine_of(config: pytest.Config) -> Machine:
         interpreting = bool(config.getini("gpu_interpret")) and not detection.gpus
         machine = config.stash[_MACHINE] = Machine(detection=detection, interpreting=interpreting)
     return machine
+
+
+def note_gpu_at_start(config: pytest.Config) -> None:
+    """Read the state of the GPU that tests begin on, before any of them runs."""
+    gpus = machine_of(config).detection.gpus
+    state = read_state(gpus[0].uuid) if gpus else None
+    if isinstance(state, GpuState):
+        config.stash[_AT_START] = state
+
+
+def gpu_at_start(config: pytest.Config) -> GpuState | None:
+    """The GPU as it was before any test; None where there is none, it did not tell, or --gpu-matrix was not given."""
+    return config.stash.get(_AT_START, None)
 
 
 def worker_id(config: pytest.Config) -> str | None:

@@ -8,19 +8,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from pytest_gpumatrix.record.cell import Metric
+from pytest_gpumatrix.record.cell import Metric, Place
 from pytest_gpumatrix.record.outcome import Outcome
-from pytest_gpumatrix.record.phase import Phase
-from pytest_gpumatrix.session.fixtures import METRICS
+from pytest_gpumatrix.record.phase import Phase, cause_of_death
+from pytest_gpumatrix.session.failure import collection_cause, examine
+from pytest_gpumatrix.session.fixtures import recorded_metrics
 from pytest_gpumatrix.session.gating import SKIPPED_BY_REQUIREMENT
+from pytest_gpumatrix.session.places import definition, failing_place, file_of
 from pytest_gpumatrix.triage.cause import Cause
-from pytest_gpumatrix.triage.classify import FailureText, classify, exception_texts
+from pytest_gpumatrix.triage.classify import FailureText, classify
 from pytest_gpumatrix.triage.printable import printable
 
 _DETAILS_LENGTH = 100_000  # characters of a traceback that are kept
 _STRICT_XPASS = "[XPASS(strict)]"
 # An attribute of the report, not user_properties: plain JSON, so that xdist can carry it whatever the test recorded.
 _NOTE = "gpumatrix"
+_BAD = frozenset({Outcome.FAILED, Outcome.ERROR, Outcome.CRASHED, Outcome.TIMEOUT})
 
 
 class ReportNote(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +32,8 @@ class ReportNote(msgspec.Struct, frozen=True, kw_only=True):
     by_requirement: bool = False
     cause: Cause | None = None
     metrics: tuple[Metric, ...] = ()
+    place: Place | None = None
+    gpu: str = ""  # how it was when the test had failed
 
 
 class ReportNotes:
@@ -40,18 +45,31 @@ class ReportNotes:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Runs after all others have had their say about the report."""
         report = yield
-        error = call.excinfo.value if call.excinfo else None
-        recorded = item.stash.get(METRICS, [])
-        metrics = tuple(recorded)
-        recorded.clear()
+        error = call.excinfo if report.failed else None
+        finding = examine(item, report.sections, error.value) if error is not None else None
         note = ReportNote(
             by_requirement=report.skipped and item.stash.get(SKIPPED_BY_REQUIREMENT, False),
-            cause=classify(exception_texts(error)) if report.failed and error is not None else None,
-            metrics=metrics,
+            cause=finding.cause if finding is not None else None,
+            gpu=finding.gpu if finding is not None else "",
+            metrics=recorded_metrics(item).take(),
+            place=failing_place(error, item.config.rootpath) if error is not None else None,
         )
-        if note != ReportNote():
-            setattr(report, _NOTE, msgspec.to_builtins(note))
+        _put(note, report)
         return report
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_exception_interact(
+        self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any], report: pytest.CollectReport
+    ) -> None:
+        """A file that could not be collected: often just this breaks on another GPU, what a module does on import."""
+        if isinstance(report, pytest.CollectReport) and call.excinfo is not None:
+            cause = collection_cause(node.config, report.sections, call.excinfo.value)
+            _put(ReportNote(cause=cause, place=failing_place(call.excinfo, node.config.rootpath)), report)
+
+
+def _put(note: ReportNote, report: pytest.TestReport | pytest.CollectReport) -> None:
+    if note != ReportNote():
+        setattr(report, _NOTE, msgspec.to_builtins(note))
 
 
 def phase_of(report: pytest.TestReport) -> Phase:
@@ -67,16 +85,18 @@ def phase_of(report: pytest.TestReport) -> Phase:
         rerun=str(report.outcome) == "rerun",
         strict=strict,
         message=message,
-        details=_details(report) if report.failed else "",
+        details=_details(report, note) if report.failed else "",
         cause=_cause(report, note, message, outcome),
         duration=report.duration,
         metrics=note.metrics,
+        place=(note.place or definition(report.location)) if outcome in _BAD or strict else None,
     )
 
 
 def collection_error(report: pytest.CollectReport) -> Phase:
     """What could not be collected, as a phase of a test of that name."""
     crash = getattr(report.longrepr, "reprcrash", None)
+    note = msgspec.convert(getattr(report, _NOTE, {}), ReportNote)
     lines = [line.removeprefix("E").strip() for line in report.longreprtext.splitlines() if line.strip()]
     message = printable(str(crash.message) if crash is not None else (lines[-1] if lines else ""))
     return Phase(
@@ -85,7 +105,8 @@ def collection_error(report: pytest.CollectReport) -> Phase:
         outcome=Outcome.ERROR,
         message=f"collection failed: {message}",
         details=printable(report.longreprtext)[:_DETAILS_LENGTH],
-        cause=classify([FailureText(text=message)]),
+        cause=note.cause or classify([FailureText(text=message)]),
+        place=note.place or file_of(printable(report.nodeid)),
     )
 
 
@@ -113,7 +134,9 @@ def _cause(report: pytest.TestReport, note: ReportNote, message: str, outcome: O
         return None
     if note.cause is not None:
         return note.cause
-    # A crash or a report that another plugin made: there is only its text, and an assertion may quote anything.
+    if outcome is Outcome.CRASHED:  # xdist's message names the test, whose parameters may say anything
+        return cause_of_death()
+    # A report that another plugin made: there is only its text, and an assertion may quote anything.
     quotable = message.startswith(("AssertionError", "Failed:"))
     return classify([FailureText(text=message, quotable=quotable)])
 
@@ -130,9 +153,9 @@ def _message(report: pytest.TestReport) -> str:
     return str(crash.message) if crash is not None else str(longrepr)
 
 
-def _details(report: pytest.TestReport) -> str:
+def _details(report: pytest.TestReport, note: ReportNote) -> str:
     text = printable(report.longreprtext)
-    if len(text) <= _DETAILS_LENGTH:
-        return text
-    half = _DETAILS_LENGTH // 2
-    return f"{text[:half]}\n... {len(text) - _DETAILS_LENGTH:,} characters left out ...\n{text[-half:]}"
+    if len(text) > _DETAILS_LENGTH:
+        half = _DETAILS_LENGTH // 2
+        text = f"{text[:half]}\n... {len(text) - _DETAILS_LENGTH:,} characters left out ...\n{text[-half:]}"
+    return f"{text}\nGPU at the failure: {note.gpu}" if note.gpu else text

@@ -13,7 +13,8 @@ from pytest_gpumatrix.errors import GpuMatrixError, InfraError
 from pytest_gpumatrix.session import columns as choose
 from pytest_gpumatrix.session.gating import Gate
 from pytest_gpumatrix.session.interpreter import refuse_interpreted_gpu
-from pytest_gpumatrix.session.machine import Machine, machine_of, worker_id
+from pytest_gpumatrix.session.loaded import TellLoaded
+from pytest_gpumatrix.session.machine import Machine, machine_of, note_gpu_at_start, worker_id
 from pytest_gpumatrix.session.matrix import Matrix, matrix_of
 from pytest_gpumatrix.session.pose import never_ask, posed_device, running_of
 
@@ -35,18 +36,23 @@ def start_gating(config: pytest.Config, items: list[pytest.Item], marked: Sequen
 
 def start_matrix(config: pytest.Config) -> None:
     """Register what --gpu-matrix needs: in each process that runs tests, and in the one that reports."""
+    from pytest_gpumatrix.session.built_in_metrics import BuiltInMetrics
     from pytest_gpumatrix.session.controller import MatrixController
     from pytest_gpumatrix.session.launches import LaunchRecording
     from pytest_gpumatrix.session.reports import ReportNotes
 
     machine, matrix = _machine_and_matrix(config)
+    note_gpu_at_start(config)
     chosen = _choose(config, machine, matrix)
     if posed_device(config) is not None:
         never_ask(config)
     _register_gate(config, matrix)
     config.pluginmanager.register(ReportNotes(), "gpumatrix-notes")
     config.pluginmanager.register(LaunchRecording(config, chosen, matrix), "gpumatrix-launches")
-    if worker_id(config) is None:
+    config.pluginmanager.register(BuiltInMetrics(config), "gpumatrix-metrics")
+    if worker_id(config) is not None:
+        config.pluginmanager.register(TellLoaded(), "gpumatrix-loaded")
+    else:
         if getattr(config.option, "maxworkerrestart", "") is None:
             config.option.maxworkerrestart = _MORE_RESTARTS
         out = _output_folder(config)

@@ -9,6 +9,7 @@ import os
 from types import SimpleNamespace
 
 NVML_DEVICE_MIG_ENABLE = 1
+nvmlMemory_v2 = 0x2000028  # noqa: N816 - the name that NVML gives it
 
 
 class NVMLError(Exception):
@@ -80,9 +81,42 @@ def nvmlDeviceGetCudaComputeCapability(handle: int) -> list[int]:  # noqa: N802
     return [int(part) for part in _gpus()[handle].split("@")[1].split(".")]
 
 
-def nvmlDeviceGetMemoryInfo(handle: int) -> SimpleNamespace:  # noqa: N802
-    """Total memory in bytes; FAKE_GPUS has MiB."""
-    return SimpleNamespace(total=int(_gpus()[handle].split("@")[2]) * 2**20)
+def nvmlDeviceGetMemoryInfo(handle: int, version: int | None = None) -> SimpleNamespace:  # noqa: N802
+    """Memory in bytes; FAKE_GPUS has MiB. Others hold what FAKE_OTHERS says, "pid:MiB pid:MiB"."""
+    total, used = int(_gpus()[handle].split("@")[2]) * 2**20, sum(process.usedGpuMemory for process in _others())
+    return SimpleNamespace(total=total, free=total - used, used=used)
+
+
+def _others() -> list[SimpleNamespace]:
+    pairs = [other.split(":") for other in os.environ.get("FAKE_OTHERS", "").split()]
+    return [SimpleNamespace(pid=int(pid), usedGpuMemory=int(memory) * 2**20) for pid, memory in pairs]
+
+
+def nvmlDeviceGetComputeRunningProcesses(handle: int) -> list[SimpleNamespace]:  # noqa: N802
+    """Who holds memory."""
+    return _others()
+
+
+def nvmlDeviceGetGraphicsRunningProcesses(handle: int) -> list[SimpleNamespace]:  # noqa: N802
+    """No display."""
+    return []
+
+
+def nvmlDeviceGetDisplayActive(handle: int) -> int:  # noqa: N802
+    """Not told."""
+    raise NVMLError_NotSupported("Not Supported")
+
+
+def nvmlDeviceGetHandleByUUID(uuid: str) -> int:  # noqa: N802
+    """The GPU that has it; one that FAKE_LOST names is gone by now."""
+    if uuid == os.environ.get("FAKE_LOST"):
+        raise NVMLError("GPU is lost")
+    return int(uuid.split("-")[1])
+
+
+def nvmlSystemGetCudaDriverVersion() -> int:  # noqa: N802
+    """A version."""
+    return 13000
 
 
 def nvmlDeviceGetMigMode(handle: int) -> list[int]:  # noqa: N802

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_gpumatrix.record.cell import Place
 from tests.project import Project
 
 pytest.importorskip("triton")
@@ -99,6 +100,8 @@ def test_compiled_columns(launching: Project, workers: tuple[str, ...]) -> None:
     assert cause is not None
     assert cause.category.value == "arch_feature"
     assert "fp8e4nv not supported in this architecture" in cells["test_fp8"].message
+    assert cells["test_fp8"].place == Place(file="kernels.py", line=9)  # of the kernel that would not compile
+    assert {test for test, cell in cells.items() if cell.place is not None} == {"test_fp8"}
     assert "though a failure is expected (tiles are too large)" in cells["test_expected_in_vain"].message
     assert "1 kernel launch fits; where it ran: failed" in cells["test_wrong"].message
     assert "no kernel launch to go by" in cells["test_no_launch"].message

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pytest_gpumatrix.record.cell import Cell
-from pytest_gpumatrix.record.junit_write import STRICT_XPASS
+from pytest_gpumatrix.record.junit_result import STRICT_XPASS
 from pytest_gpumatrix.record.outcome import Outcome
 
 _PASSES = (Outcome.PASSED, Outcome.XPASSED)  # what a launch that would not run there can turn into a failure
@@ -34,6 +34,7 @@ def held_against_the_device(ran: Cell, compiled: Cell) -> Cell:
                 message=compiled.message,
                 details=compiled.details,
                 cause=compiled.cause,
+                place=compiled.place,
             )
         case Outcome.NOT_RUN if unknown := compiled.details.splitlines():  # the launches of which nothing is known
             return replace(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from pytest_gpumatrix.portability.judging.judge import judge_launches
 from pytest_gpumatrix.portability.judging.judgement import Fit, Judgement, unknown
-from pytest_gpumatrix.portability.tape.launch import CudaProgram, Launch
-from pytest_gpumatrix.record.cell import Cell
+from pytest_gpumatrix.portability.tape.launch import CudaProgram, Launch, TritonKernel
+from pytest_gpumatrix.record.cell import Cell, Place
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
 
 
@@ -32,7 +33,8 @@ def compiled_cell(
     failing, slow = _sentences(judged, Fit.FAILS), _sentences(judged, Fit.SLOW)
     if failing:
         outcome = Outcome.FAILED if requirement_unmet is None else Outcome.XFAILED
-        return _cell(test, ran, outcome, _first(failing), details="\n".join(failing), slow=slow)
+        place = _place(judged) if outcome is Outcome.FAILED else None
+        return _cell(test, ran, outcome, _first(failing), details="\n".join(failing), slow=slow, place=place)
     if not_known := [*problems, *_sentences(judged, Fit.UNKNOWN)]:
         return _cell(test, ran, Outcome.NOT_RUN, _first(not_known), details="\n".join(not_known), slow=slow)
     if not judged:
@@ -70,7 +72,26 @@ def _settled(launch: Launch, judgement: Judgement, ran: Cell) -> Judgement:
     return judgement
 
 
-def _cell(test: str, ran: Cell, outcome: Outcome, message: str, *, details: str = "", slow: Sequence[str] = ()) -> Cell:
+def _place(judged: Sequence[tuple[Launch, Judgement]]) -> Place | None:
+    """Where the kernel that fails first is defined; None for one that is generated, or outside the rootdir."""
+    for launch, judgement in judged:
+        if judgement.fit is Fit.FAILS and isinstance(launch.kernel, TritonKernel):
+            function = launch.kernel.function
+            if function.text is None and not PurePath(function.file).is_absolute():
+                return Place(file=PurePath(function.file).as_posix(), line=function.line)
+    return None
+
+
+def _cell(
+    test: str,
+    ran: Cell,
+    outcome: Outcome,
+    message: str,
+    *,
+    details: str = "",
+    slow: Sequence[str] = (),
+    place: Place | None = None,
+) -> Cell:
     return Cell(
         test=test,
         outcome=outcome,
@@ -79,6 +100,7 @@ def _cell(test: str, ran: Cell, outcome: Outcome, message: str, *, details: str 
         details=details,
         requirement=ran.requirement,
         slow=tuple(dict.fromkeys(slow)),
+        place=place,
     )
 
 

@@ -3,11 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as replace_struct
 
 from pytest_gpumatrix.portability.judging.derive import compiled_cell
 from pytest_gpumatrix.portability.judging.judgement import Fit, Judgement
 from pytest_gpumatrix.portability.tape.launch import FunctionReference, Launch, TritonKernel
-from pytest_gpumatrix.record.cell import Cell
+from pytest_gpumatrix.record.cell import Cell, Place
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
 from tests.portability.judging.builders import program
 
@@ -165,3 +166,26 @@ def test_what_could_not_be_told_of_a_launch_that_fits_is_in_the_details() -> Non
     cell = compiled_cell("t", None, False, RAN, [FITS, untold], [])
     assert (cell.outcome, cell.message, cell.slow) == (Outcome.COMPILED, "2 kernel launches fit", ())
     assert cell.details == "matmul: not known: atomics"
+
+
+def of_file(file: str, text: str | None = None) -> tuple[Launch, Judgement]:
+    function = replace_struct(LAUNCH.kernel.function, file=file, line=7, text=text)  # type: ignore[union-attr]
+    return replace_struct(LAUNCH, kernel=replace_struct(LAUNCH.kernel, function=function)), FAILS[1]
+
+
+@pytest.mark.parametrize(
+    ("unmet", "judgements", "place"),
+    [
+        (None, [of_file("src/kernels.py")], Place(file="src/kernels.py", line=7)),
+        (None, [FITS, of_file("src/kernels.py")], Place(file="src/kernels.py", line=7)),
+        (None, [of_file("/opt/library/kernels.py"), of_file("b.py")], Place(file="b.py", line=7)),  # not of the project
+        (None, [of_file("cabc.py", text="generated")], None),
+        (None, [(UNSEEN[0], FAILS[1])], None),
+        (None, [FITS], None),
+        ("needs 9.0", [of_file("src/kernels.py")], None),  # an expected failure
+    ],
+)
+def test_the_place_of_what_fails(
+    unmet: str | None, judgements: list[tuple[Launch, Judgement]], place: Place | None
+) -> None:
+    assert compiled_cell("t", unmet, unmet is not None, RAN, judgements, ()).place == place
