@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pytest_gpumatrix.config.device import Device
 from pytest_gpumatrix.config.expectation import Expectation
 from pytest_gpumatrix.config.fail_on import DEFAULT_FAIL_ON, FailOn
+from pytest_gpumatrix.config.metric_rule import MetricRule
 from pytest_gpumatrix.errors import GpuMatrixError
 from pytest_gpumatrix.hardware import catalogue
 
@@ -18,6 +19,7 @@ class Config:
 
     devices: tuple[Device, ...] = ()
     expectations: tuple[Expectation, ...] = ()
+    metrics: tuple[MetricRule, ...] = ()  # of those that match a metric the first holds
     fail_on: frozenset[FailOn] = DEFAULT_FAIL_ON
     source: str | None = None  # the file
 

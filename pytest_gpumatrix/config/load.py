@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,14 +12,16 @@ import msgspec
 
 from pytest_gpumatrix.config.config import Config
 from pytest_gpumatrix.config.device import Device, RunsOn
-from pytest_gpumatrix.config.expectation import DeviceSelector, Expectation, TestPattern
-from pytest_gpumatrix.config.fail_on import FailOn
+from pytest_gpumatrix.config.expectation import DeviceSelector, Expectation
+from pytest_gpumatrix.config.located import located
+from pytest_gpumatrix.config.metric_rule import MetricRule, Tolerance
+from pytest_gpumatrix.config.pattern import NamePattern, TestPattern
 from pytest_gpumatrix.config.schema import (
     DEVICE_NAME,
     DeviceSpec,
-    Expect,
     ExpectationSpec,
     FileSpec,
+    MetricSpec,
     RunnerGroup,
 )
 from pytest_gpumatrix.config.yaml_document import YamlDocument, YamlPath, parse_yaml
@@ -27,22 +30,9 @@ from pytest_gpumatrix.gate.specifier import parse_capabilities
 from pytest_gpumatrix.hardware import catalogue
 from pytest_gpumatrix.record.column import CPU
 from pytest_gpumatrix.record.outcome import Evidence
-from pytest_gpumatrix.triage.cause import Category
 
 FILE_NAME = "gpumatrix.yml"
 _SPECIFIER = re.compile(r"\s*[<>=!~]")
-_CHOICES = {
-    "cause": [item.value for item in Category],
-    "expect": [item.value for item in Expect],
-    "fail-on": [item.value for item in FailOn],
-    "require": ["native", "emulated", "compiled"],
-    "version": ["1"],
-}
-_FORMS = {
-    FileSpec: "version: 1, devices: {...}, expectations: [...], fail-on: [regression, ...]",
-    DeviceSpec: "h100: {profile: h100-sxm, runs-on: [self-hosted, h100]}",
-    ExpectationSpec: '{test: "tests/test_a.py::test_b*", devices: "<9.0", expect: fail, reason: "..."}',
-}
 _Spec = TypeVar("_Spec", bound=msgspec.Struct)
 
 
@@ -75,7 +65,8 @@ def load_config(path: Path) -> Config:
     expectations = tuple(
         _expectation(part, document, ("expectations", index), config) for index, part in enumerate(spec.expectations)
     )
-    return replace(config, expectations=expectations)
+    metrics = tuple(_metric_rule(part, document, ("metrics", index), config) for index, part in enumerate(spec.metrics))
+    return replace(config, expectations=expectations, metrics=metrics)
 
 
 def _shown(path: Path) -> str:
@@ -116,42 +107,7 @@ def _convert(value: object, spec: type[_Spec], at: YamlPath, document: YamlDocum
     try:
         return msgspec.convert(value, spec)
     except msgspec.ValidationError as error:
-        raise _located(str(error), spec, at, document) from error
-
-
-def _located(message: str, spec: type[msgspec.Struct], at: YamlPath, document: YamlDocument) -> GpuMatrixError:
-    """msgspec's sentence, with the line that it speaks of and the right form."""
-    text, _, where = message.partition(" - at `$")
-    inner = tuple(int(index) if index else key for key, index in re.findall(r"\.([\w-]+)|\[(\d+)\]", where))
-    path: YamlPath = (*at, *inner)
-    if unknown := re.search(r"unknown field `(.*)`", text, re.DOTALL):
-        keys = sorted(_fields(spec, inner))
-        text = f"unknown key {unknown[1]!r}; the keys here are {', '.join(keys)}"
-        place = document.place((*path, unknown[1]))
-    else:
-        place = document.place(path)
-        named = next((step for step in reversed(path) if isinstance(step, str)), "")
-        if named in _CHOICES and "enum" in text:
-            text += f"; one of {', '.join(_CHOICES[named])}"
-        elif named == "until":
-            text += "; write a date: 2027-06-01"
-        elif form := _FORMS.get(_part(spec, inner)):
-            text += f"; write {form}"
-    subject = ".".join(str(step + 1 if isinstance(step, int) else step) for step in path) or "the file"
-    return GpuMatrixError(f"{place}: {subject}: {text}")
-
-
-def _part(spec: type[msgspec.Struct], inner: YamlPath) -> type[msgspec.Struct]:
-    """The type of the mapping that a path within a spec leads to."""
-    if "runs-on" in inner:
-        return RunnerGroup
-    if spec is FileSpec and inner[:1] == ("expectations",) and len(inner) > 1:
-        return ExpectationSpec
-    return spec
-
-
-def _fields(spec: type[msgspec.Struct], inner: YamlPath) -> tuple[str, ...]:
-    return _part(spec, inner).__struct_encode_fields__
+        raise located(str(error), spec, at, document) from error
 
 
 def _device(name: str, spec: DeviceSpec, document: YamlDocument) -> Device:
@@ -206,3 +162,40 @@ def _selector(given: str | list[str], place: str, config: Config) -> DeviceSelec
             )
         names |= found
     return DeviceSelector(text=", ".join(wanted), names=frozenset(names))
+
+
+def _metric_rule(spec: MetricSpec, document: YamlDocument, at: YamlPath, config: Config) -> MetricRule:
+    for key, value in (("absolute", spec.absolute), ("tolerance", spec.tolerance)):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise GpuMatrixError(f"{document.place((*at, key))}: {key}: {value} is no number; write one in its unit")
+    return MetricRule(
+        name=NamePattern(text=spec.name),
+        test=TestPattern(text=spec.test),
+        threshold=None if spec.threshold is None else _fraction(spec.threshold),
+        absolute=spec.absolute,
+        tolerance=None if spec.tolerance is None else _tolerance(spec.tolerance),
+        reference=None if spec.drift is None else _reference(spec, document.place((*at, "drift")), config),
+        better=spec.better,
+        place=document.place(at),
+    )
+
+
+def _tolerance(given: str | float) -> Tolerance:
+    if isinstance(given, str):
+        return Tolerance(text=given, relative=_fraction(given))
+    return Tolerance(text=f"{given:g}", absolute=given)
+
+
+def _fraction(percent: str) -> float:
+    return float(percent.removesuffix("%")) / 100
+
+
+def _reference(spec: MetricSpec, place: str, config: Config) -> str:
+    if spec.tolerance is None:
+        raise GpuMatrixError(f'{place}: drift: without a tolerance no devices are compared; write tolerance: "1%"')
+    named = config.named(spec.drift or "")
+    if len(named) != 1:
+        known = ", ".join(device.name for device in config.devices) or "none"
+        problem = "means several devices" if named else "is no device"
+        raise GpuMatrixError(f"{place}: drift: {spec.drift!r} {problem} (devices: {known}); write one of them")
+    return named[0].name

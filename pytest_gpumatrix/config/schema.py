@@ -19,6 +19,7 @@ from pytest_gpumatrix.triage.cause import Category
 
 # A device's name becomes a file name, an artifact name and a word on a command line.
 DEVICE_NAME = "^[A-Za-z0-9][A-Za-z0-9._-]*$"
+PERCENT = r"^[0-9]{1,6}(\.[0-9]{1,6})?%(?!\n)$"  # "$" alone would let a line end follow
 SCHEMA_FILE = Path(__file__).with_name("gpumatrix.schema.json")
 
 
@@ -26,6 +27,9 @@ class Expect(str, Enum):
     """What an expectation expects of its cells."""
 
     FAIL = "fail"  # outcome failed or error
+    CRASH = "crash"  # outcome crashed or timeout
+    FLAKY = "flaky"  # good or bad, whichever comes
+    SKIP = "skip"  # what comes of it does not count
 
 
 def _told(description: str, **limits: Any) -> msgspec.Meta:
@@ -58,26 +62,48 @@ class DeviceSpec(_Part, frozen=True):
 
 
 class ExpectationSpec(_Part, frozen=True):
-    """Tests that are expected to fail on some devices."""
+    """What tests are expected to do on some devices."""
 
     test: Annotated[str, _told("Node ids; * stands for any text, ? for one character", min_length=1)]
     devices: Annotated[
         str | list[str],
         _told('A device, a list of devices, or a specifier over the compute capability: "<9.0"'),
     ]
-    expect: Expect
+    expect: Annotated[
+        Expect, _told("fail: it fails; crash: it crashes or hangs; flaky: it passes or not; skip: it does not count")
+    ]
     cause: Annotated[Category | None, _told("Only a failure of this cause is the expected one")] = None
     reason: str = ""
     until: Annotated[datetime.date | None, _told("The last day on which it holds: 2027-06-01")] = None
     strict: Annotated[bool, _told("Whether an unexpected pass is red")] = True
 
 
+class MetricSpec(_Part, frozen=True):
+    """How metrics are compared with the base, and between devices. The first entry that matches a metric holds."""
+
+    name: Annotated[str, _told("Names of metrics; * stands for any text, ? for one character", min_length=1)]
+    test: Annotated[str, _told("Node ids; * stands for any text, ? for one character", min_length=1)] = "*"
+    threshold: Annotated[
+        Annotated[str, msgspec.Meta(pattern=PERCENT)] | None, _told('A change counts from here on: "10%" of the base')
+    ] = None
+    absolute: Annotated[
+        Annotated[float, msgspec.Meta(ge=0)] | None, _told("A change of no more than this does not count, in its unit")
+    ] = None
+    tolerance: Annotated[
+        Annotated[str, msgspec.Meta(pattern=PERCENT)] | Annotated[float, msgspec.Meta(ge=0)] | None,
+        _told('How far devices may differ: "1%" of the reference device\'s value, or a number in its unit'),
+    ] = None
+    drift: Annotated[str | None, _told("The reference device; else the first device that has a value")] = None
+    better: Annotated[Literal["lower", "higher"] | None, _told("Whatever the test says")] = None
+
+
 class FileSpec(_Part, frozen=True):
-    """gpumatrix.yml: the devices of the matrix, expected failures, and what fails a run."""
+    """gpumatrix.yml: the devices of the matrix, what is expected of tests and metrics, and what fails a run."""
 
     version: Literal[1]
     devices: dict[Annotated[str, msgspec.Meta(pattern=DEVICE_NAME)], DeviceSpec]
     expectations: list[ExpectationSpec] = []
+    metrics: list[MetricSpec] = []
     fail_on: tuple[FailOn, ...] = tuple(sorted(DEFAULT_FAIL_ON))
 
 

@@ -29,6 +29,7 @@ class Change(str, Enum):
 REGRESSIONS = frozenset({Change.NEW_FAILURE, Change.NEW_TEST_FAILING, Change.FAILING})
 FAILURES = REGRESSIONS | {Change.FIRST_RUN_FAILING, Change.STILL_FAILING}
 _SKIPS = (Outcome.SKIPPED, Outcome.SKIPPED_REQUIREMENT)
+_QUIET = frozenset({Outcome.PASSED, Outcome.XFAILED, Outcome.COMPILED, Outcome.NOT_RUN, *_SKIPS})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,6 +44,15 @@ class Comparison:
     in_head: bool  # some head column has the test
     in_base: bool  # some base column has it, with more to say than that it did not run
     has_base: bool  # there is a base with results
+
+
+def plainly_unchanged(head: Cell | None, base: Cell | None) -> bool:
+    """Whether no row of the table can hold: what nearly every cell is, told in less time than by ``change_of``."""
+    if head is None:
+        return base is None
+    if head.outcome not in _QUIET:
+        return False
+    return base is None or (head.outcome is base.outcome and not head.reruns)
 
 
 def change_of(pair: Comparison) -> Change | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pytest_gpumatrix.config.fail_on import FailOn
+from pytest_gpumatrix.config.schema import Expect
 from pytest_gpumatrix.record.column import CPU
 from pytest_gpumatrix.record.outcome import Outcome, Standing
-from pytest_gpumatrix.verdict.change import FAILURES, Change, Comparison, change_of, is_red
+from pytest_gpumatrix.verdict.change import FAILURES, Change, Comparison, change_of, is_red, plainly_unchanged
 from pytest_gpumatrix.verdict.expected import Settlement
 from pytest_gpumatrix.verdict.matrix import Matrix, MatrixDevice
 from pytest_gpumatrix.verdict.reproduce import reproduce_command
@@ -21,9 +22,10 @@ class Sides:
     """Head as the expectations see it, and the base that it is held against."""
 
     settlement: Settlement
-    base: Matrix | None
+    base: Matrix | None  # its tests under head's names
     head_reported: frozenset[str]  # devices with head results of what they require; out of the plan: with any
     base_reported: frozenset[str]  # devices with base results of what they require
+    renamed: Mapping[str, str] = field(default_factory=dict)  # test -> the name that it has in the base
 
     @property
     def head(self) -> Matrix:
@@ -40,8 +42,8 @@ def changes(sides: Sides, fail_on: frozenset[FailOn]) -> tuple[ChangeRow, ...]:
     """Every change of every test: red ones first, then in the order of Change, then by test."""
     base_tests = sides.base.cells if sides.base else {}
     rows = [row for test in {**sides.head.cells, **base_tests} for row in _rows(test, sides, fail_on)]
-    order = list(Change)
-    return tuple(sorted(rows, key=lambda row: (not row.red, order.index(row.change), row.test, row.scope == CPU)))
+    order = {change: place for place, change in enumerate(Change)}
+    return tuple(sorted(rows, key=lambda row: (not row.red, order[row.change], row.test, row.scope == CPU)))
 
 
 def _rows(test: str, sides: Sides, fail_on: frozenset[FailOn]) -> Iterator[ChangeRow]:
@@ -59,20 +61,23 @@ def _rows(test: str, sides: Sides, fail_on: frozenset[FailOn]) -> Iterator[Chang
 
 def _changes_of(test: str, sides: Sides) -> dict[str, Change]:
     """The changed cells of a test. One that an expectation foretold is in no change."""
+    head_row = sides.head.cells.get(test, {})
     base_row = sides.base.cells.get(test, {}) if sides.base else {}
-    in_base = any(resolved.cell.outcome is not Outcome.NOT_RUN for resolved in base_row.values())
+    exempt = sides.settlement.exempt.get(test, {})
     found: dict[str, Change] = {}
     for device in sides.head.devices:
-        if device.name in sides.settlement.met.get(test, {}):
+        head, base = head_row.get(device.name), base_row.get(device.name)
+        head_cell, base_cell = head.cell if head else None, base.cell if base else None
+        if plainly_unchanged(head_cell, base_cell) or device.name in exempt:
             continue
         pair = Comparison(
-            head=sides.head.cell(test, device.name),
-            base=sides.base.cell(test, device.name) if sides.base else None,
+            head=head_cell,
+            base=base_cell,
             require=device.require,
             head_reported=device.name in sides.head_reported,
             base_reported=device.name in sides.base_reported,
-            in_head=test in sides.head.cells,
-            in_base=in_base,
+            in_head=bool(head_row),
+            in_base=any(resolved.cell.outcome is not Outcome.NOT_RUN for resolved in base_row.values()),
             has_base=sides.has_base,
         )
         if (change := change_of(pair)) is not None:
@@ -97,6 +102,7 @@ def _row(
         red=is_red(change, fail_on, strict=strict),
         devices=changed,
         reproduce=reproduce_command(test, devices),
+        renamed_from=sides.renamed.get(test),
     )
 
 
@@ -138,8 +144,10 @@ def _stand(test: str, device: MatrixDevice, change: Change, sides: Sides) -> str
     missing = device.name not in sides.head_reported
     if cell is None:
         return "uncertain" if missing else None
-    expected = device.name in sides.settlement.met.get(test, {})
-    if expected or cell.standing is Standing.GOOD or cell.outcome is Outcome.XPASSED:
+    exemption = sides.settlement.exempt.get(test, {}).get(device.name)
+    if exemption and exemption.expect is Expect.SKIP and cell.standing is not Standing.GOOD:
+        return None  # nothing is asked of it there
+    if exemption or cell.standing is Standing.GOOD or cell.outcome is Outcome.XPASSED:
         return "good"  # an unexpected pass did pass there
     if cell.standing is Standing.BAD:
         # It fails, by another row of the table: beside a failure that forbids an "only", beside a fix it is one.

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from pytest_gpumatrix.config.fail_on import FailOn
-from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.column import CPU
-from pytest_gpumatrix.record.outcome import Evidence, Outcome, Standing
-from pytest_gpumatrix.verdict.matrix import Matrix
+from pytest_gpumatrix.record.outcome import Evidence, Outcome
+from pytest_gpumatrix.verdict.expected import Settlement
+from pytest_gpumatrix.verdict.matrix import Matrix, Resolved
 from pytest_gpumatrix.verdict.reproduce import reproduce_command
 from pytest_gpumatrix.verdict.verdict import DeviceSummary, MissingDevice, NeverRunRow
+
+# Good or bad; an unexpected pass ran as well, strict or not.
+_RAN = frozenset(
+    {
+        Outcome.PASSED,
+        Outcome.XFAILED,
+        Outcome.XPASSED,
+        Outcome.FAILED,
+        Outcome.ERROR,
+        Outcome.CRASHED,
+        Outcome.TIMEOUT,
+    }
+)
+_MAY_HAVE_RUN = _RAN | {Outcome.COMPILED, Outcome.UNKNOWN}
 
 
 def missing_devices(matrix: Matrix, broken: Mapping[str, str]) -> tuple[MissingDevice, ...]:
@@ -33,35 +47,41 @@ def missing_devices(matrix: Matrix, broken: Mapping[str, str]) -> tuple[MissingD
 
 def summaries(matrix: Matrix, missing: tuple[MissingDevice, ...]) -> tuple[DeviceSummary, ...]:
     """Each device's cells that count, by evidence and outcome."""
-    counts: dict[str, dict[Evidence, Counter[Outcome]]] = {device.name: {} for device in matrix.devices}
-    for row in matrix.cells.values():
-        for device, item in row.items():
-            counts[device].setdefault(item.cell.evidence, Counter())[item.cell.outcome] += 1
+    counts = Counter(
+        (device, item.cell.evidence, item.cell.outcome) for row in matrix.cells.values() for device, item in row.items()
+    )
+    by_device: dict[str, dict[Evidence, dict[Outcome, int]]] = {device.name: {} for device in matrix.devices}
+    for (device, evidence, outcome), count in counts.items():
+        by_device[device].setdefault(evidence, {})[outcome] = count
     why = {item.device: item.reason for item in missing}
     return tuple(
-        DeviceSummary(device=device, counts=counts[device.name], missing=why.get(device.name))
+        DeviceSummary(device=device, counts=by_device[device.name], missing=why.get(device.name))
         for device in matrix.devices
     )
 
 
-def never_run(matrix: Matrix, *, fail_on: frozenset[FailOn]) -> tuple[NeverRunRow, ...]:
+def never_run(settlement: Settlement, *, fail_on: frozenset[FailOn]) -> tuple[NeverRunRow, ...]:
     """Tests that are good, bad or compiled on no device. Ask only when every device met what it requires.
 
-    One that is unknown somewhere may have run there: it is reported as unknown.
+    One that is unknown somewhere may have run there: it is reported as unknown. One that no device need run
+    (``expect: skip`` on each of its devices) is not asked for.
     """
+    matrix = settlement.matrix
     planned = [device.name for device in matrix.devices if device.planned]
     found: list[NeverRunRow] = []
-    for test in matrix.cells:
-        row = _counted(test, matrix)
-        if any(_ran(cell) or cell.outcome in (Outcome.COMPILED, Outcome.UNKNOWN) for cell in row.values()):
+    for test, row in matrix.cells.items():
+        devices = list(_counted(row))
+        if any(row[name].cell.outcome in _MAY_HAVE_RUN for name in devices):
             continue
-        devices = planned or list(row)
+        skipped = settlement.exempt.get(test, {})
+        if devices and all(name in skipped for name in devices):
+            continue
         found.append(
             NeverRunRow(
                 test=test,
                 red=FailOn.NEVER_RUN in fail_on,
-                why={name: resolved.cell for name, resolved in matrix.cells[test].items()},
-                reproduce=reproduce_command(test, devices),
+                why={name: resolved.cell for name, resolved in row.items()},
+                reproduce=reproduce_command(test, planned or list(row)),
             )
         )
     return tuple(found)
@@ -70,19 +90,15 @@ def never_run(matrix: Matrix, *, fail_on: frozenset[FailOn]) -> tuple[NeverRunRo
 def never_run_natively(matrix: Matrix) -> int:
     """How many tests no device ran natively."""
     return sum(
-        not any(_ran(cell) and cell.evidence is Evidence.NATIVE for cell in _counted(test, matrix).values())
-        for test in matrix.cells
+        not any(row[name].cell.outcome in _RAN and row[name].cell.evidence is Evidence.NATIVE for name in _counted(row))
+        for row in matrix.cells.values()
     )
 
 
-def _counted(test: str, matrix: Matrix) -> dict[str, Cell]:
-    """The test's cells on devices. The CPU counts as one for an ordinary test."""
-    row = matrix.cells[test]
-    every = [cell for resolved in row.values() for cell in (resolved.cell, *resolved.lost)]
-    ordinary = all(cell.requirement is None for cell in every)
-    return {name: resolved.cell for name, resolved in row.items() if ordinary or name != CPU}
-
-
-def _ran(cell: Cell) -> bool:
-    """Good or bad; an unexpected pass ran as well, strict or not."""
-    return cell.standing in (Standing.GOOD, Standing.BAD) or cell.outcome is Outcome.XPASSED
+def _counted(row: Mapping[str, Resolved]) -> Iterator[str]:
+    """The devices of a test. The CPU counts as one for an ordinary test, and is looked at last."""
+    for name in row:
+        if name != CPU:
+            yield name
+    if CPU in row and all(c.requirement is None for item in row.values() for c in (item.cell, *item.lost)):
+        yield CPU

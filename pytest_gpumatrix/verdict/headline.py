@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
 from pytest_gpumatrix.record.outcome import Evidence
 from pytest_gpumatrix.verdict.change import Change
-from pytest_gpumatrix.verdict.verdict import ChangeRow, Conclusion, DeviceSummary, Verdict
+from pytest_gpumatrix.verdict.verdict import ChangeRow, Conclusion, DeviceSummary, DriftRow, MetricRow, Verdict
 
 _MOST_NAMES = 4
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_. /:-]{1,40}")  # of a metric, which the code under test chooses
 
 
 def headline(verdict: Verdict) -> str:
@@ -20,20 +22,42 @@ def headline(verdict: Verdict) -> str:
         case Conclusion.INCOMPLETE:
             parts = _incomplete(verdict)
         case Conclusion.OK:
-            ran = [_with_evidence(summary) for summary in verdict.devices if summary.counts]
-            parts = [f"{_count(len(verdict.matrix.cells), 'test')} on {_names(ran)}"]
+            parts = [_extent(verdict)]
     parts += _changes(row for row in verdict.changes if not row.red and row.change is not Change.UNKNOWN)
+    parts += _metrics([row for row in verdict.metrics if row.worse and not row.red])
+    parts += _drift([row for row in verdict.drift if not row.red])
     return f"{verdict.conclusion.value}: {'; '.join(parts)}"
 
 
-def _with_evidence(summary: DeviceSummary) -> str:
-    """ "rtx3090 (compiled)": a name alone stands for native results."""
-    evidence = summary.device.reported
-    return summary.device.name + ("" if evidence is Evidence.NATIVE else f" ({evidence.value})")
+def _extent(verdict: Verdict) -> str:
+    """ "150 of 174 tests on h100 (compiled), 174 on rtx3090": how many have a result there, by which evidence."""
+    every = len(verdict.matrix.cells)
+    ran = [(item.results(), with_evidence(item)) for item in verdict.devices if item.results()]
+    counts = sorted({count for count, _ in ran})
+    if counts == [every]:
+        return f"{_count(every, 'test')} on {_names([device for _, device in ran])}"
+    if len(ran) > _MOST_NAMES:
+        between = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
+        return f"{between} of {_count(every, 'test')} on {len(ran)} devices"
+    of = f" of {_count(every, 'test')}"
+    parts = [f"{count:,}{of if place == 0 else ''} on {device}" for place, (count, device) in enumerate(ran)]
+    return ", ".join(parts)
+
+
+def with_evidence(summary: DeviceSummary) -> str:
+    """ "rtx3090 (compiled)", "h100 (50 compiled)": a name alone stands for native results."""
+    by_evidence = {evidence: count for evidence in Evidence if (count := summary.results(evidence))}
+    if len(by_evidence) == 1:
+        (only,) = by_evidence
+        return summary.device.name + ("" if only is Evidence.NATIVE else f" ({only.value})")
+    weaker = [f"{n:,} {evidence.value}" for evidence, n in by_evidence.items() if evidence is not Evidence.NATIVE]
+    return f"{summary.device.name} ({', '.join(weaker)})"
 
 
 def _red(verdict: Verdict) -> list[str]:
     parts = _changes(row for row in verdict.changes if row.red)
+    parts += _metrics([row for row in verdict.metrics if row.red])
+    parts += _drift([row for row in verdict.drift if row.red])
     if never := sum(row.red for row in verdict.never_run):
         parts.append(f"{_count(never, 'test')} never run")
     if stale := sum(row.red for row in verdict.stale):
@@ -43,13 +67,18 @@ def _red(verdict: Verdict) -> list[str]:
 
 def _incomplete(verdict: Verdict) -> list[str]:
     parts = []
+    if verdict.refused:
+        parts.append(f"{_count(len(verdict.refused), 'file')} refused")
+    if verdict.base_refused:
+        parts.append(f"{_count(len(verdict.base_refused), 'file')} of the baseline refused")
     if verdict.missing:
         parts.append(f"{_names([item.device for item in verdict.missing])} missing")
     if verdict.broken:
         parts.append(f"results of {_names(sorted(verdict.broken))} cut off or empty")
-    if unknown := sum(row.change is Change.UNKNOWN and not row.red for row in verdict.changes):
-        parts.append(f"{_count(unknown, 'test')} unknown")
-    if not verdict.matrix.cells:
+    unknown = [row for row in verdict.changes if row.change is Change.UNKNOWN]
+    if quiet := sum(not row.red for row in unknown):
+        parts.append(f"{_count(quiet, 'test')} unknown")
+    if not verdict.has_results and not unknown:
         parts.append("no test has a result")
     return parts
 
@@ -63,6 +92,23 @@ def _changes(rows: Iterable[ChangeRow]) -> list[str]:
         f"{len(found)} {change.value}" + (f" ({found[0]})" if len(set(found)) == 1 else "")
         for change, found in sorted(scopes.items(), key=lambda item: list(Change).index(item[0]))
     ]
+
+
+def _metrics(rows: Sequence[MetricRow]) -> list[str]:
+    """ "2 metrics worse (h100)"."""
+    devices = sorted({row.device for row in rows})
+    return [f"{_count(len(rows), 'metric')} worse ({_names(devices)})"] if rows else []
+
+
+def _drift(rows: Sequence[DriftRow]) -> list[str]:
+    """ "numeric drift: loss (rtx3090)"."""
+    if not rows:
+        return []
+    names = {row.name for row in rows}
+    devices = sorted({device for row in rows for device in row.apart})
+    (only,) = names if len(names) == 1 else ("",)
+    what = only if _PLAIN_NAME.fullmatch(only) else _count(len(names), "metric")
+    return [f"numeric drift: {what} ({_names(devices)})"]
 
 
 def _names(names: list[str]) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pytest_gpumatrix.config.config import Config
+from pytest_gpumatrix.config.device import Device
 from pytest_gpumatrix.errors import GpuMatrixError
 from pytest_gpumatrix.hardware import catalogue
 from pytest_gpumatrix.hardware.capability import ComputeCapability
@@ -24,6 +26,7 @@ class MatrixDevice:
     capability: ComputeCapability | None  # None: of no known GPU, or the CPU
     architecture: str | None
     reported: Evidence  # the strongest of its results; NONE if there are none
+    gpu_names: frozenset[str] = frozenset()  # what NVML called the GPUs of its native results
 
     @property
     def met(self) -> bool:
@@ -53,36 +56,33 @@ class Matrix:
 
 
 def build_matrix(config: Config, columns: Sequence[Column]) -> Matrix:
-    """Merge the columns of each device. The order of columns and of their cells does not matter."""
-    by_device: dict[str, list[Column]] = {}
+    """Merge the columns of each device. The order of columns and of their cells does not matter.
+
+    A cell whose cause is the machine's says nothing of the code: it counts as unknown.
+    """
+    by_device: dict[str, list[Column]] = {device.name: [] for device in config.devices}
+    planned = set(by_device)
     for column in columns:
         by_device.setdefault(column.device, []).append(column)
-    cells: dict[str, dict[str, Resolved]] = {}
-    for device, own in by_device.items():
-        for test, candidates in _candidates(own).items():
-            cells.setdefault(test, {})[device] = _resolve(candidates)
-    planned = {device.name: device for device in config.devices}
-    others = sorted(by_device.keys() - planned.keys(), key=lambda name: (name == CPU, name))
-    devices = [_planned_device(config, name, by_device.get(name, ())) for name in planned]
+    others = sorted(by_device.keys() - planned, key=lambda name: (name == CPU, name))
+    cells: dict[str, dict[str, Resolved]] = {test: {} for test in sorted({t for c in columns for t in c.cells})}
+    for name in (*(device.name for device in config.devices), *others):
+        for test, resolved in _resolved(by_device[name]):
+            cells[test][name] = resolved
+    devices = [_planned_device(device, by_device[device.name]) for device in config.devices]
     devices += [_other_device(name, by_device[name]) for name in others]
-    return Matrix(
-        devices=tuple(devices),
-        cells={
-            test: {device.name: cells[test][device.name] for device in devices if device.name in cells[test]}
-            for test in sorted(cells)
-        },
-    )
+    return Matrix(devices=tuple(devices), cells=cells)
 
 
-def _planned_device(config: Config, name: str, columns: Iterable[Column]) -> MatrixDevice:
-    device = next(device for device in config.devices if device.name == name)
+def _planned_device(device: Device, columns: Sequence[Column]) -> MatrixDevice:
     return MatrixDevice(
-        name=name,
+        name=device.name,
         planned=True,
         require=device.require,
         capability=device.profile.capability,
         architecture=device.profile.architecture,
         reported=_reported(columns),
+        gpu_names=_gpu_names(columns),
     )
 
 
@@ -95,6 +95,7 @@ def _other_device(name: str, columns: Sequence[Column]) -> MatrixDevice:
         capability=capability,
         architecture=_architecture(capability),
         reported=_reported(columns),
+        gpu_names=_gpu_names(columns),
     )
 
 
@@ -118,27 +119,48 @@ def _architecture(capability: ComputeCapability | None) -> str | None:
 
 
 def _reported(columns: Iterable[Column]) -> Evidence:
-    found = {
-        _evidence(cell, column)
-        for column in columns
-        for cell in column.cells.values()
-        if cell.outcome is not Outcome.NOT_RUN
-    }
-    return max(found, key=lambda evidence: evidence.strength, default=Evidence.NONE)
+    strongest = Evidence.NONE
+    for column in sorted(columns, key=lambda column: column.evidence.strength, reverse=True):
+        for cell in column.cells.values():
+            if strongest.strength >= column.evidence.strength:
+                break  # no cell is better known than its column
+            if cell.outcome is not Outcome.NOT_RUN:
+                strongest = max(strongest, _evidence(cell, column), key=lambda evidence: evidence.strength)
+    return strongest
 
 
-def _candidates(columns: Iterable[Column]) -> dict[str, list[tuple[int, Cell]]]:
-    """Each test's cells with the strength of their evidence; a cell that did not run has none."""
-    found: dict[str, list[tuple[int, Cell]]] = {}
+def _gpu_names(columns: Iterable[Column]) -> frozenset[str]:
+    native = (column.facts.gpu_name for column in columns if column.evidence is Evidence.NATIVE)
+    return frozenset(name for name in native if name)
+
+
+def _resolved(columns: Sequence[Column]) -> Iterator[tuple[str, Resolved]]:
+    """The cell of each test that counts for a device."""
+    if len(columns) == 1:
+        for test, cell in columns[0].cells.items():
+            yield test, Resolved(cell=_counted(cell, columns[0]))
+        return
+    candidates: dict[str, list[tuple[int, Cell]]] = {}
     for column in columns:
         for test, cell in column.cells.items():
-            evidence = _evidence(cell, column)
-            strength = 0 if cell.outcome is Outcome.NOT_RUN else evidence.strength
-            if cell.outcome in (Outcome.NOT_RUN, Outcome.UNKNOWN):
-                evidence = Evidence.NONE
-            shown = cell if cell.evidence is evidence else replace(cell, evidence=evidence)
-            found.setdefault(test, []).append((strength, shown))
-    return found
+            # A cell that did not run has no strength; one that is unknown has that of the run that lost it.
+            strength = 0 if cell.outcome is Outcome.NOT_RUN else _evidence(cell, column).strength
+            candidates.setdefault(test, []).append((strength, _counted(cell, column)))
+    for test, found in candidates.items():
+        yield test, _resolve(found)
+
+
+def _counted(cell: Cell, column: Column) -> Cell:
+    """The cell as it counts: by no better evidence than its column's, and unknown if the machine is at fault."""
+    outcome, evidence, cause = cell.outcome, cell.evidence, cell.cause
+    if cause is not None and cause.infra and cell.standing is Standing.BAD:
+        message = f"{outcome.value}: {cell.message}"
+        return replace(cell, outcome=Outcome.UNKNOWN, evidence=Evidence.NONE, message=message)
+    if outcome is Outcome.NOT_RUN or outcome is Outcome.UNKNOWN:
+        counted = Evidence.NONE
+    else:
+        counted = _evidence(cell, column)
+    return cell if counted is evidence else replace(cell, evidence=counted)
 
 
 def _evidence(cell: Cell, column: Column) -> Evidence:
@@ -152,14 +174,18 @@ def _resolve(candidates: Sequence[tuple[int, Cell]]) -> Resolved:
     """Native beats emulated beats compiled; but a failure of any evidence beats an unknown."""
     if len(candidates) == 1:
         return Resolved(cell=candidates[0][1])
-    ordered = [cell for _, cell in sorted(candidates, key=_rank, reverse=True)]
+    distinct = len({strength for strength, _ in candidates}) == len(candidates)
+    ordered = [cell for _, cell in sorted(candidates, key=_strength if distinct else _whole_rank, reverse=True)]
     best = ordered[0]
     if best.outcome is Outcome.UNKNOWN:
         best = next((cell for cell in ordered if cell.standing is Standing.BAD), best)
     return Resolved(cell=best, lost=tuple(cell for cell in ordered if cell is not best))
 
 
-def _rank(candidate: tuple[int, Cell]) -> tuple[object, ...]:
+_strength: Callable[[tuple[int, Cell]], int] = operator.itemgetter(0)
+
+
+def _whole_rank(candidate: tuple[int, Cell]) -> tuple[object, ...]:
+    """A rank that two cells share only if they are equal: slow, and so for the few of equal strength."""
     strength, cell = candidate
-    text = (cell.outcome.value, cell.strict, cell.message, cell.details, cell.requirement or "", repr(cell))
-    return (strength, cell.standing.weight, *text)
+    return (strength, cell.standing.weight, cell.outcome.value, repr(cell))

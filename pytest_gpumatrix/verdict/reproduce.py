@@ -8,8 +8,11 @@ from collections.abc import Iterable
 from pytest_gpumatrix.record.column import CPU
 
 _BARE = re.compile(r"[A-Za-z0-9_./:=,+-]+")
-# Everything that a terminal, a shell's history or Markdown could take for more than text is written as an escape.
-_TAME = re.compile(r"[A-Za-z0-9_./:=,+\-\[\] (){}*?%^~!;\"$]+")
+_TAME = r"A-Za-z0-9_./:=,+\-\[\] (){}*?%^~!;\"$"
+_PLAIN = re.compile(f"[{_TAME}]+")
+# Everything that a terminal, a shell's history or Markdown could take for more than text is written as an escape. Of
+# letters that are those that take no ink: the Hangul fillers and the Egyptian blanks.
+_WILD = re.compile(f"(?:[^\\w{_TAME}]|[\u115f\u1160\u3164\uffa0\U00013441\U00013442])+")
 
 
 def reproduce_command(test: str, devices: Iterable[str]) -> tuple[str, ...]:
@@ -29,12 +32,10 @@ def quote(text: str) -> str:
     """Quote one word: as it is, in single quotes, or as $'...' where it holds more than tame ASCII and letters."""
     if _BARE.fullmatch(text):
         return text
-    if _TAME.fullmatch(text):
+    if _PLAIN.fullmatch(text):
         return f"'{text}'"
-    return "$'" + "".join(map(_escaped, text)) + "'"
+    return "$'" + _WILD.sub(_escaped, text) + "'"
 
 
-def _escaped(character: str) -> str:
-    if _TAME.fullmatch(character) or character.isalnum():
-        return character
-    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogatepass"))
+def _escaped(run: re.Match[str]) -> str:
+    return "\\x" + run[0].encode("utf-8", "surrogatepass").hex(" ").replace(" ", "\\x")

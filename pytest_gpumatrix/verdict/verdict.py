@@ -14,6 +14,8 @@ from pytest_gpumatrix.record.results import Contradiction
 from pytest_gpumatrix.verdict.change import Change
 from pytest_gpumatrix.verdict.matrix import Matrix, MatrixDevice
 
+_NO_RESULT = (Outcome.NOT_RUN, Outcome.UNKNOWN)
+
 
 class Conclusion(str, Enum):
     """What the pull request gets."""
@@ -24,7 +26,7 @@ class Conclusion(str, Enum):
 
     @property
     def exit_code(self) -> int:
-        """What the command ends with."""
+        """What the command ends with, if every file was read."""
         return {Conclusion.OK: 0, Conclusion.REGRESSION: 1, Conclusion.INCOMPLETE: 3}[self]
 
 
@@ -84,11 +86,12 @@ class DriftRow:
     tolerance: str  # as gpumatrix.yml states it
     before: bool | None  # whether it was so in the base; None: not known
     red: bool
+    reproduce: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExpectedRow:
-    """A failure that an expectation foretold."""
+    """A failure that an expectation foretold: also one that a rerun mended, and of ``skip`` one that is not known."""
 
     test: str
     device: str
@@ -135,6 +138,11 @@ class DeviceSummary:
         """How many cells have an outcome, whatever their evidence."""
         return sum(counts.get(outcome, 0) for counts in self.counts.values())
 
+    def results(self, evidence: Evidence | None = None) -> int:
+        """How many cells have a result (by this evidence): what is not-run or unknown has none."""
+        chosen = self.counts.values() if evidence is None else (self.counts.get(evidence, {}),)
+        return sum(n for counts in chosen for outcome, n in counts.items() if outcome not in _NO_RESULT)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
@@ -152,27 +160,37 @@ class Verdict:
     notes: tuple[str, ...]  # what a reader must know of the baseline and the plan
     missing_is_incomplete: bool  # fail-on lists missing-device
     matrix: Matrix  # of head
+    commit: str | None = None  # that the results are of, in full
+    base_commit: str | None = None
     metrics: tuple[MetricRow, ...] = ()
     drift: tuple[DriftRow, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
-    refused: Mapping[str, str] = field(default_factory=dict)  # files that were not read -> why
+    refused: Mapping[str, str] = field(default_factory=dict)  # files of head that were not read -> why
+    base_refused: Mapping[str, str] = field(default_factory=dict)  # and of the base
     history: Mapping[str, Mapping[str, CellHistory]] = field(default_factory=dict)  # by test, then device
 
     @property
     def conclusion(self) -> Conclusion:
         """Regression if anything is red, else incomplete if anything is not known, else ok."""
         red = [row.red for row in self.changes]
+        red += [row.red for row in self.metrics]
+        red += [row.red for row in self.drift]
         red += [row.red for row in self.never_run]
         red += [row.red for row in self.stale]
         if any(red):
             return Conclusion.REGRESSION
         unknown = any(row.change is Change.UNKNOWN for row in self.changes)
         absent = self.missing_is_incomplete and (self.missing or self.broken)
-        if unknown or absent or not self.matrix.cells:
+        if unknown or absent or self.refused or self.base_refused or not self.has_results:
             return Conclusion.INCOMPLETE
         return Conclusion.OK
 
     @property
+    def has_results(self) -> bool:
+        """Whether any test has a result on any device."""
+        return any(item.results() for item in self.devices)
+
+    @property
     def exit_code(self) -> int:
-        """0 ok, 1 regression, 3 incomplete."""
-        return self.conclusion.exit_code
+        """2 if a file was refused, else 0 ok, 1 regression, 3 incomplete."""
+        return 2 if self.refused or self.base_refused else self.conclusion.exit_code

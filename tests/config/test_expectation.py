@@ -1,36 +1,37 @@
-"""Patterns over node ids."""
+"""Which devices an expectation means, and until when."""
 
 from __future__ import annotations
 
-import pytest
+import datetime
 
-from pytest_gpumatrix.config.expectation import TestPattern
+import pytest
+from packaging.specifiers import SpecifierSet
+
+from pytest_gpumatrix.config.expectation import DeviceSelector
+from pytest_gpumatrix.hardware.capability import ComputeCapability
+from tests.verdict.runs import expectation
+
+BELOW_HOPPER = DeviceSelector(text="<9.0", capabilities=SpecifierSet("<9.0"))
+NAMED = DeviceSelector(text="h100", names=frozenset({"h100"}))
 
 
 @pytest.mark.parametrize(
-    ("pattern", "test", "matches"),
+    ("selector", "device", "capability", "selected"),
     [
-        ("tests/test_a.py::test_b", "tests/test_a.py::test_b", True),
-        ("tests/test_a.py::test_b", "tests/test_a.py::test_bc", False),
-        ("tests/test_a.py::test_b*", "tests/test_a.py::test_bc[1]", True),
-        ("tests/*::test_b", "tests/sub/test_a.py::TestC::test_b", True),
-        ("*", "tests/test_a.py::test_b", True),
-        ("t.py::a[fp16-1]", "t.py::a[fp16-1]", True),  # brackets stand for themselves
-        ("t.py::a[fp16-1]", "t.py::af", False),
-        ("t.py::a[fp?6]", "t.py::a[bf16]", False),
-        ("t.py::a[fp?6]", "t.py::a[fp16]", True),
-        ("t.py::a*", "t.py::a[x\ny]", True),
-        # As plain JUnit tells it, where classname is "tests.test_a.TestB" and the module's end is not known.
-        ("tests/test_a.py::TestB::test_c", "tests.test_a.TestB::test_c", True),
-        ("tests/test_a.py::TestB::test_c", "tests/test_a/TestB.py::test_c", True),
-        ("tests.test_a.TestB::test_c*", "tests/test_a.py::TestB::test_c[1]", True),
-        ("tests/test_a.py::test_c[a/b::c]", "tests.test_a::test_c[a/b::c]", True),
-        ("tests/test_a.py::test_c", "tests.test_b::test_c", False),
+        (BELOW_HOPPER, "rtx3090", (8, 6), True),
+        (BELOW_HOPPER, "h100", (9, 0), False),
+        (BELOW_HOPPER, "cpu", None, False),
+        (NAMED, "h100", (9, 0), True),
+        (NAMED, "h100", None, True),
+        (NAMED, "h200", (9, 0), False),
     ],
 )
-def test_a_pattern_matches_either_form(pattern: str, test: str, matches: bool) -> None:
-    assert TestPattern(text=pattern).matches(test) is matches
+def test_which_devices_are_meant(
+    selector: DeviceSelector, device: str, capability: tuple[int, int] | None, selected: bool
+) -> None:
+    assert selector.selects(device, ComputeCapability(*capability) if capability else None) is selected
 
 
-def test_many_stars_do_not_take_for_ever() -> None:
-    assert not TestPattern(text="*a" * 40 + "b").matches("a" * 20_000)
+@pytest.mark.parametrize(("until", "expired"), [(None, False), ("2027-01-15", False), ("2027-01-14", True)])
+def test_the_last_day_is_one_on_which_it_holds(until: str | None, expired: bool) -> None:
+    assert expectation("t", "h100", until=until).expired(datetime.date(2027, 1, 15)) is expired

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from pytest_gpumatrix.config.config import Config
 from pytest_gpumatrix.config.fail_on import DEFAULT_FAIL_ON, FailOn
 from pytest_gpumatrix.config.load import find_config, load_config
+from pytest_gpumatrix.config.metric_rule import Tolerance
+from pytest_gpumatrix.config.schema import Expect
 from pytest_gpumatrix.errors import GpuMatrixError
 from pytest_gpumatrix.record.outcome import Evidence
 from pytest_gpumatrix.triage.cause import Category
@@ -26,6 +28,12 @@ expectations:
      reason: "FA3 build is sm_90a only", until: 2027-06-01}
   - {test: "t*", devices: rtx-3090, expect: fail, strict: false}
   - {test: "t*", devices: [h100, cpu], expect: fail}
+  - {test: "u*", devices: ">=9.0", expect: crash}
+  - {test: "u*", devices: h100, expect: flaky}
+  - {test: "u*", devices: h100, expect: skip}
+metrics:
+  - {name: "loss*", test: "tests/train/*", tolerance: 1%, drift: H100 SXM}
+  - {name: tflops, threshold: "2.5%", absolute: 3, tolerance: 0.5, better: higher}
 fail-on: [regression, stale-expectation]
 """
 
@@ -43,24 +51,34 @@ def test_everything_that_it_may_say(tmp_path: Path) -> None:
     assert h100.runs_on == ["self-hosted", "linux", "h100"]
     assert (rtx3090.profile.id, rtx3090.require, rtx3090.count) == ("rtx-3090", Evidence.COMPILED, 2)
     assert rtx3090.runs_on == {"group": "gpus", "labels": ["big"]}
-    first, second, third = config.expectations
+    first, second, third, *others = config.expectations
     assert (first.cause, first.until, first.strict) == (Category.NO_KERNEL_IMAGE, datetime.date(2027, 6, 1), True)
     assert first.place.endswith("gpumatrix.yml:6")
     assert [d.name for d in config.devices if first.devices.selects(d.name, d.profile.capability)] == ["rtx3090"]
     assert second.devices.names == {"rtx3090"}  # by the profile's spelling
     assert not second.strict
     assert third.devices.names == {"h100", "cpu"}
+    assert [item.expect for item in others] == [Expect.CRASH, Expect.FLAKY, Expect.SKIP]
+    loss, tflops = config.metrics
+    assert loss.name.matches("loss/val")
+    assert loss.test.matches("tests/train/a.py::t")
+    assert (loss.threshold, loss.absolute, loss.reference, loss.better) == (None, None, "h100", None)
+    assert loss.tolerance == Tolerance(text="1%", relative=0.01)
+    assert loss.place.endswith("gpumatrix.yml:14")
+    assert (tflops.threshold, tflops.absolute, tflops.reference, tflops.better) == (0.025, 3.0, None, "higher")
+    assert tflops.tolerance == Tolerance(text="0.5", absolute=0.5)
     assert config.fail_on == {FailOn.REGRESSION, FailOn.STALE_EXPECTATION}
 
 
 def test_what_holds_if_it_says_little(tmp_path: Path) -> None:
     config = load(tmp_path, "version: 1\ndevices:\n  h100: {profile: h100-sxm}\n")
-    assert (config.fail_on, config.expectations) == (DEFAULT_FAIL_ON, ())
+    assert (config.fail_on, config.expectations, config.metrics) == (DEFAULT_FAIL_ON, (), ())
     assert config.devices[0].runs_on is None
 
 
 DEVICE = "version: 1\ndevices:\n  h100: {profile: h100-sxm}\n"
 EXPECTATION = DEVICE + "expectations:\n  - {test: 'a*', devices: '<9.0', expect: fail}\n"
+METRIC = DEVICE + "metrics:\n  - {name: loss, tolerance: 1%, drift: h100}\n"
 
 
 # (what is wrong, the file, the line that the error names, words of the error)
@@ -69,7 +87,7 @@ WRONG: list[tuple[str, str | bytes, int, list[str]]] = [
     ("no mapping", "[]", 1, ["Expected `object`"]),
     ("no version", "devices: {}", 1, ["version"]),
     ("other version", "\nversion: 2\ndevices: {}", 2, ["version", "one of 1"]),
-    ("unknown key", DEVICE + "foo: 1", 4, ["'foo'", "devices, expectations, fail-on, version"]),
+    ("unknown key", DEVICE + "foo: 1", 4, ["'foo'", "devices, expectations, fail-on, metrics, version"]),
     (
         "unknown key of a device",
         DEVICE + "  l40s:\n    profile: l40s\n    requires: native",
@@ -109,11 +127,29 @@ WRONG: list[tuple[str, str | bytes, int, list[str]]] = [
     ("unknown device", EXPECTATION.replace("'<9.0'", "l40s"), 5, ["'l40s'", "h100"]),
     ("no device", EXPECTATION.replace("'<9.0'", "[]"), 5, ["devices"]),
     ("unknown cause", EXPECTATION.replace("fail}", "fail, cause: bad_luck}"), 5, ["no_kernel_image"]),
-    ("unknown expectation", EXPECTATION.replace("fail}", "pass}"), 5, ["one of fail"]),
+    ("unknown expectation", EXPECTATION.replace("fail}", "pass}"), 5, ["one of fail, crash, flaky, skip"]),
     ("bad date", EXPECTATION.replace("fail}", "fail, until: 2027-13-01}"), 5, ["until", "2027-06-01"]),
     ("strict no bool", EXPECTATION.replace("fail}", "fail, strict: maybe}"), 5, ["strict", "Expected `bool`"]),
     ("no test", EXPECTATION.replace("test: 'a*', ", ""), 5, ["test"]),
     ("unknown fail-on", DEVICE + "fail-on:\n  - never-run\n  - regresion", 6, ["'regresion'", "regression, "]),
+    ("unknown key of a metric", METRIC.replace("h100}", "h100, who: me}"), 5, ["'who'", "threshold, tolerance"]),
+    ("a metric without a name", METRIC.replace("name: loss, ", ""), 5, ["name"]),
+    ("a metric with an empty name", METRIC.replace("loss", "''"), 5, ["metrics.1.name"]),
+    ("threshold no percentage", METRIC.replace("1%", "1%, threshold: 10"), 5, ["metrics.1.threshold", '"10%"']),
+    ("threshold below 0", METRIC.replace("1%", "1%, threshold: -10%"), 5, ["metrics.1.threshold"]),
+    ("absolute below 0", METRIC.replace("1%", "1%, absolute: -1"), 5, ["metrics.1.absolute", ">= 0"]),
+    ("absolute not a number", METRIC.replace("1%", "1%, absolute: .nan"), 5, ["absolute", ">= 0"]),
+    ("tolerance without end", METRIC.replace("1%", ".inf"), 5, ["tolerance", "inf"]),
+    ("tolerance no figure", METRIC.replace("1%", "little"), 5, ["metrics.1.tolerance"]),
+    ("drift without a tolerance", METRIC.replace("tolerance: 1%, ", ""), 5, ["drift", 'tolerance: "1%"']),
+    ("drift of no device", METRIC.replace("drift: h100", "drift: l40s"), 5, ["'l40s' is no device", "h100"]),
+    (
+        "drift of a profile that two devices have",
+        METRIC.replace("metrics:", "  twin: {profile: h100-sxm}\nmetrics:").replace("drift: h100", "drift: h100-sxm"),
+        6,
+        ["'h100-sxm' means several devices", "h100, twin"],
+    ),
+    ("better neither", METRIC.replace("1%", "1%, better: larger"), 5, ["better", "lower, higher"]),
     ("fail-on no list", DEVICE + "fail-on: regression", 4, ["Expected `array`"]),
 ]
 

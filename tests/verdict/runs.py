@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
+from typing import Any
 
 from pytest_gpumatrix.config.config import Config
 from pytest_gpumatrix.config.device import Device
-from pytest_gpumatrix.config.expectation import DeviceSelector, Expectation, TestPattern
+from pytest_gpumatrix.config.expectation import DeviceSelector, Expectation
 from pytest_gpumatrix.config.fail_on import DEFAULT_FAIL_ON, FailOn
+from pytest_gpumatrix.config.metric_rule import MetricRule, Tolerance
+from pytest_gpumatrix.config.pattern import NamePattern, TestPattern
 from pytest_gpumatrix.config.schema import Expect
 from pytest_gpumatrix.hardware import catalogue
-from pytest_gpumatrix.record.cell import Cell
-from pytest_gpumatrix.record.column import Column
+from pytest_gpumatrix.record.cell import Cell, Metric
+from pytest_gpumatrix.record.column import Column, SessionFacts
 from pytest_gpumatrix.record.outcome import Evidence, Outcome
-from pytest_gpumatrix.record.results import Results
+from pytest_gpumatrix.record.results import Contradiction, Results
 from pytest_gpumatrix.triage.cause import Action, Category, Cause
 from pytest_gpumatrix.verdict.change import Change
 from pytest_gpumatrix.verdict.judge import judge
@@ -41,14 +44,36 @@ def cell(test: str, outcome: str, evidence: str = "native", *, cause: Category |
     return Cell(test=test, outcome=Outcome(outcome.rstrip("!*")), evidence=Evidence(evidence), cause=found, **fields)  # type: ignore[arg-type]
 
 
-def run(columns: Mapping[str, Mapping[str, str | Cell]], broken: Mapping[str, str] | None = None) -> Results:
-    """Results; a key is a device, or "device:evidence"; a value is by test an outcome or a cell."""
+def measured(test: str, outcome: str = "passed", duration: float = 0.0, **metrics: Any) -> Cell:
+    """A native cell with metrics: a value, or (value, unit, better), or a list of repeats of either."""
+    found = []
+    for name, given in metrics.items():
+        for repeat in given if isinstance(given, list) else [given]:
+            value, unit, better = repeat if isinstance(repeat, tuple) else (repeat, "u", "lower")
+            found.append(Metric(name=name, value=value, unit=unit, better=better))
+    return cell(test, outcome, metrics=tuple(found), duration=duration)
+
+
+def run(
+    columns: Mapping[str, Mapping[str, str | Cell]],
+    broken: Mapping[str, str] | None = None,
+    *,
+    gpus: Mapping[str, str | None] | None = None,
+    refused: Mapping[str, str] | None = None,
+    contradictions: tuple[Contradiction, ...] = (),
+) -> Results:
+    """Results; a key is a device, or "device:evidence"; a value is by test an outcome or a cell.
+
+    ``gpus``: what NVML calls the GPU of a device, where it is not "NVIDIA <device>".
+    """
     found = []
     for key, cells in columns.items():
         device, _, evidence = key.partition(":")
         made = {t: c if isinstance(c, Cell) else cell(t, c, evidence or "native") for t, c in cells.items()}
-        found.append(Column(device=device, evidence=Evidence(evidence or "native"), cells=made))
-    return Results(columns=tuple(found), broken=broken or {})
+        name = (gpus or {}).get(device, None if device == "cpu" else f"NVIDIA {device}")
+        facts = SessionFacts(gpu_name=name)
+        found.append(Column(device=device, evidence=Evidence(evidence or "native"), cells=made, facts=facts))
+    return Results(columns=tuple(found), broken=broken or {}, refused=refused or {}, contradictions=contradictions)
 
 
 def plan(
@@ -56,6 +81,7 @@ def plan(
     expectations: tuple[Expectation, ...] = (),
     fail_on: frozenset[FailOn] = DEFAULT_FAIL_ON,
     require: Mapping[str, str] | None = None,
+    metrics: tuple[MetricRule, ...] = (),
 ) -> Config:
     """Devices of PROFILES, native unless ``require`` says what evidence one needs."""
     devices = tuple(
@@ -66,17 +92,34 @@ def plan(
         )
         for name in names
     )
-    return Config(devices=devices, expectations=expectations, fail_on=fail_on)
+    return Config(devices=devices, expectations=expectations, fail_on=fail_on, metrics=metrics)
+
+
+def metric_rule(name: str, tolerance: str = "", **more: Any) -> MetricRule:
+    """An entry of ``metrics``; a tolerance is "1%" or a number."""
+    held: Tolerance | None = None
+    if tolerance.endswith("%"):
+        held = Tolerance(text=tolerance, relative=float(tolerance[:-1]) / 100)
+    elif tolerance:
+        held = Tolerance(text=tolerance, absolute=float(tolerance))
+    fields = {"threshold": None, "absolute": None, "reference": None, "better": None, **more}
+    test = TestPattern(text=fields.pop("test", "*"))
+    return MetricRule(name=NamePattern(text=name), test=test, tolerance=held, place="gpumatrix.yml:9", **fields)
 
 
 def expectation(
-    test: str, *devices: str, cause: Category | None = None, until: str | None = None, strict: bool = True
+    test: str,
+    *devices: str,
+    expect: str = "fail",
+    cause: Category | None = None,
+    until: str | None = None,
+    strict: bool = True,
 ) -> Expectation:
-    """An expected failure on these devices."""
+    """What is expected on these devices: a failure, if not said otherwise."""
     return Expectation(
         test=TestPattern(text=test),
         devices=DeviceSelector(text=", ".join(devices), names=frozenset(devices)),
-        expect=Expect.FAIL,
+        expect=Expect(expect),
         cause=cause,
         reason="known",
         until=datetime.date.fromisoformat(until) if until else None,

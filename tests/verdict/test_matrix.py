@@ -9,7 +9,7 @@ import pytest
 from pytest_gpumatrix.record.column import Column
 from pytest_gpumatrix.record.outcome import Evidence
 from pytest_gpumatrix.verdict.matrix import Resolved, build_matrix
-from tests.verdict.runs import cell, plan, run
+from tests.verdict.runs import cell, plan, run, verdict
 
 
 def resolved(columns: dict[str, str]) -> Resolved:
@@ -64,3 +64,12 @@ def test_devices_stand_in_the_order_of_the_plan_then_others_then_the_cpu() -> No
     devices = build_matrix(plan("rtx3090", "h100"), head.columns).devices
     assert [device.name for device in devices] == ["rtx3090", "h100", "abc", "zoo", "cpu"]
     assert [device.planned for device in devices] == [True, True, False, False, False]
+
+
+def test_a_column_s_name_does_not_make_its_cells_better_known() -> None:
+    head = run({"h100": {"t": cell("t", "passed", "emulated")}})
+    found = verdict(plan("h100"), head)
+    assert [(item.device, item.reason.partition(";")[0]) for item in found.missing] == [
+        ("h100", "only emulated results")
+    ]
+    assert found.exit_code == 3

@@ -22,6 +22,11 @@ from pytest_gpumatrix.verdict.reproduce import quote, reproduce_command
             ["h100"],
             r"pytest --gpu-matrix --gpu-devices=h100 $'t.py::a[\x27\x60\x40x\x7c\x231\x0a]'",
         ),
+        (
+            "\u3164漢\uffa0\U00013441é",
+            ["h100"],
+            r"pytest --gpu-matrix --gpu-devices=h100 $'\xe3\x85\xa4漢\xef\xbe\xa0\xf0\x93\x91\x81é'",
+        ),
         ("--pwn", ["h100"], "pytest --gpu-matrix --gpu-devices=h100 -- --pwn"),
     ],
 )

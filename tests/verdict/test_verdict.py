@@ -63,6 +63,36 @@ def test_the_headline_upgrades_no_evidence() -> None:
     assert headline(found) == "ok: 1 test on h100, rtx3090 (compiled)"
 
 
+@pytest.mark.parametrize(
+    ("columns", "line"),
+    [
+        ({"h100": {"a": "passed", "b": "not-run", "c": "skipped"}}, "2 of 3 tests on h100"),
+        ({"h100": {"a": "passed"}, "cpu": {"a": "passed", "b": "passed"}}, "1 of 2 tests on h100, 2 on cpu"),
+        (
+            {"h100": {"a": "passed"}, "h100:compiled": {"a": "compiled", "b": "compiled"}},
+            "2 tests on h100 (1 compiled)",
+        ),
+        (
+            {"h100:emulated": {"a": "passed"}, "h100:compiled": {"b": "compiled"}, "cpu": {"c": "passed"}},
+            "2 of 3 tests on h100 (1 emulated, 1 compiled), 1 on cpu",
+        ),
+        ({name: {"a": "passed", name: "passed"} for name in "bcdef"}, "2 of 6 tests on 5 devices"),
+        (
+            {name: {"a": "passed", "b": "passed", name: "passed" if name == "c" else "not-run"} for name in "cdefg"},
+            "2 to 3 of 7 tests on 5 devices",
+        ),
+    ],
+)
+def test_the_headline_counts_what_has_a_result(columns: dict[str, dict[str, str]], line: str) -> None:
+    config = plan("h100", require={"h100": "compiled"}, fail_on=frozenset({FailOn.REGRESSION}))
+    assert headline(verdict(config, run(columns))) == f"ok: {line}"
+
+
+def test_a_run_without_any_result_is_not_ok() -> None:
+    found = verdict(plan(fail_on=frozenset()), run({"h100": {"t": "not-run"}}))
+    assert (found.exit_code, headline(found)) == (3, "incomplete: no test has a result")
+
+
 def test_many_devices_are_counted_in_the_headline() -> None:
     names = ("t4", "a100", "rtx3090", "l40s", "h100")
     found = verdict(plan(*names), run({name: {"t": "passed"} for name in names}))
