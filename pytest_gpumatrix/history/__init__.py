@@ -1,0 +1,1 @@
+"""What earlier runs said: an SQLite file of every result by commit."""
