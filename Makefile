@@ -8,7 +8,7 @@ TORCH ?= torch==2.13.0
 TRITON ?= triton==3.7.1
 
 LOWEST := $(VENV)-lowest
-LOWEST_TESTS := $(addprefix tests/,config gate hardware record render triage verdict plugin end_to_end)
+LOWEST_TESTS := $(addprefix tests/,commands config gate hardware history record render triage verdict plugin end_to_end)
 
 .PHONY: matrix test test-lowest lint clean
 

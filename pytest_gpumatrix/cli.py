@@ -6,14 +6,17 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from pytest_gpumatrix.commands import action, compile_tapes, devices, plan, report, scan
+from pytest_gpumatrix.commands import action, compile_tapes, devices, expect, history, plan, report, scan, triage
 from pytest_gpumatrix.commands.command import Command
 from pytest_gpumatrix.errors import GpuMatrixError
 
 COMMANDS: tuple[Command, ...] = (
     report.COMMAND,
+    history.COMMAND,
+    expect.COMMAND,
     compile_tapes.COMMAND,
     scan.COMMAND,
+    triage.COMMAND,
     devices.COMMAND,
     plan.COMMAND,
     action.COMMAND,
@@ -37,8 +40,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 128 + 2
 
 
+class _Version(argparse.Action):
+    """Reads the version only when it is asked for, as importing importlib.metadata takes its time."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        import importlib.metadata
+
+        print(f"gpumatrix {importlib.metadata.version('gpumatrix')}")
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="gpumatrix", description="Say on every change which GPU it breaks, and why.")
+    parser.add_argument("--version", action=_Version, nargs=0, help="say the version of gpumatrix")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:
         own = commands.add_parser(

@@ -14,7 +14,10 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "pytest_gpumatrix"
 # A folder imports only from itself and from those before it. docs/architecture.md shows the same list.
-STAGES = ["hardware", "triage", "gate", "record", "config", "portability", "verdict", "render", "session", "github"]
+STAGES = [
+    *("hardware", "triage", "gate", "record", "config", "portability", "verdict", "history", "render"),
+    *("session", "github"),
+]
 # Within portability/ as well.
 PORTABILITY = ["tape", "patching", "recording", "compiling", "judging", "emulation", "binaries"]
 COMPOSERS = ["plugin.py", "cli.py", "commands", "__main__.py"]

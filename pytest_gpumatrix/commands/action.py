@@ -19,7 +19,8 @@ def _run(given: argparse.Namespace) -> int:
     from pytest_gpumatrix.github.run import run_tests
     from pytest_gpumatrix.github.step import stop_commands
 
-    stop_commands()
+    if given.mode != "report":  # it has commands of its own, and stops all others itself
+        stop_commands()
     if given.mode == "run":
         return run_tests(os.environ, sys.executable)
     arguments = inputs.plan_arguments if given.mode == "plan" else inputs.report_arguments

@@ -13,7 +13,7 @@ from typing import Any
 from pytest_gpumatrix.errors import GpuMatrixError
 
 
-def put(text: str | Iterable[str], output: Path | None) -> None:
+def put(text: str | Iterable[str], output: Path | None, *, option: str = "--output") -> None:
     """Write to the screen, or to a file that appears whole or is left as it was."""
     pieces = [text] if isinstance(text, str) else text
     if output is None:
@@ -24,7 +24,7 @@ def put(text: str | Iterable[str], output: Path | None) -> None:
     try:
         write_atomically(output, "".join(pieces).encode("utf-8", "replace"))
     except OSError as error:
-        raise GpuMatrixError(f"--output {output}: cannot be written: {error.strerror or error}") from error
+        raise GpuMatrixError(f"{option} {output}: cannot be written: {error.strerror or error}") from error
 
 
 def _put_on_screen(pieces: Iterable[str]) -> None:
@@ -40,6 +40,13 @@ def _put_on_screen(pieces: Iterable[str]) -> None:
         if isinstance(error, BrokenPipeError):
             raise
         raise GpuMatrixError(f"the output cannot be written: {error.strerror or error}") from error
+
+
+def say(sentence: str) -> None:
+    """A word to the user beside the output, on a line of its own."""
+    from pytest_gpumatrix.render.text import clean
+
+    print(f"gpumatrix: {clean(sentence)}", file=sys.stderr)
 
 
 def terminal_style(output: Path | None) -> dict[str, Any]:

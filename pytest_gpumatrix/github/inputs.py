@@ -43,7 +43,21 @@ def report_arguments(environ: Mapping[str, str]) -> list[str]:
     arguments = ["report", "--format=github", f"--config={_config(environ)}"]
     if base := read(environ, "base").strip():
         arguments.append(f"--base={base}")
+    if history := read(environ, "history").strip():
+        arguments += [f"--history={history}", *_branch(environ)]
     return [*arguments, "--", str(head)]
+
+
+def _branch(environ: Mapping[str, str]) -> list[str]:
+    """Whose history counts: the branch's, or that of the one a pull request would go to, which it must not change.
+
+    The results of a ``workflow_run`` are of the workflow that it followed, which may be that of a pull request.
+    """
+    if base := environ.get("GITHUB_BASE_REF"):  # set in the runs of pull requests alone
+        return [f"--history-branch={base}", "--history-read-only"]
+    branch = environ.get("GITHUB_REF_NAME")
+    shown = [f"--history-branch={branch}"] if branch else []
+    return [*shown, "--history-read-only"] if environ.get("GITHUB_EVENT_NAME") == "workflow_run" else shown
 
 
 def _config(environ: Mapping[str, str]) -> str:

@@ -30,13 +30,20 @@ def format_output(name: str, value: str) -> str:
     return f"{name}<<{delimiter}\n{value}\n{delimiter}\n"
 
 
-def stop_commands() -> None:
-    """From here to the end of the step its log is text to the runner, even where a line looks like a workflow command.
+def stop_commands() -> str:
+    """From here on the step's log is text to the runner, even where a line looks like a workflow command.
 
-    The runner would go on obeying when it reads the token again; nobody is told it, and the next step begins anew.
+    The runner goes on obeying when it reads the token that is returned; the next step begins anew.
     Both streams must be one (``2>&1``): the runner promises no order between two.
     """
-    print(f"::stop-commands::{secrets.token_hex(16)}", flush=True)
+    token = secrets.token_hex(16)
+    print(f"::stop-commands::{token}", flush=True)
+    return token
+
+
+def obey_commands(token: str) -> None:
+    """The runner obeys workflow commands again. For a step that prints none but its own."""
+    print(f"::{token}::", flush=True)
 
 
 def _delimiter() -> str:

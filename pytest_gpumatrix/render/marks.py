@@ -17,12 +17,11 @@ class MarkSet:
 
     outcomes: Mapping[Outcome, str]
     evidence: Mapping[Evidence, str]
-    slow: str  # follows the mark of a compiled cell whose launches would run, and be slow
+    slow: str  # follows the mark of a cell whose launches would run on the device itself, and be slow
 
     def of(self, cell: Cell) -> str:
         """One or two characters for a cell."""
-        slow = self.slow if cell.outcome is Outcome.COMPILED and cell.slow else ""
-        return self.mark(cell.outcome, cell.evidence) + slow
+        return self.mark(cell.outcome, cell.evidence) + (self.slow if slow_there(cell) else "")
 
     def mark(self, outcome: Outcome, evidence: Evidence) -> str:
         """One or two characters."""
@@ -67,6 +66,11 @@ ASCII = MarkSet(
 )
 
 
+def slow_there(cell: Cell) -> bool:
+    """Whether a cell passes or compiles elsewhere for its device, and would be slow on it."""
+    return bool(cell.slow) and cell.outcome in (Outcome.COMPILED, Outcome.PASSED)
+
+
 def mark_set(encoding: str | None) -> MarkSet:
     """The marks that a stream of this encoding can hold."""
     try:
@@ -94,9 +98,9 @@ def words_for(outcome: Outcome, evidence: Evidence) -> str:
 
 def legend(cells: Iterable[Cell], marks: MarkSet) -> list[str]:
     """The marks that occur in the cells, each with its meaning: "✓ passed", "≈ emulated"."""
-    kinds = {(cell.outcome, cell.evidence, bool(cell.slow)) for cell in cells}
+    kinds = {(cell.outcome, cell.evidence, slow_there(cell)) for cell in cells}
     drawn = {mark for outcome, evidence, _ in kinds for mark in marks.mark(outcome, evidence)}
-    if any(outcome is Outcome.COMPILED and slow for outcome, _, slow in kinds):
+    if any(slow for _, _, slow in kinds):
         drawn.add(marks.slow)
     words = {marks.outcomes[Outcome.PASSED]: Outcome.PASSED.value}
     words |= {marks.evidence[known]: known.value for known in (Evidence.EMULATED, Evidence.COMPILED)}

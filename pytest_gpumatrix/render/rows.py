@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pytest_gpumatrix.record.cell import Cell
 from pytest_gpumatrix.record.column import CPU
 from pytest_gpumatrix.record.outcome import Outcome, Standing
-from pytest_gpumatrix.verdict.verdict import Verdict
+from pytest_gpumatrix.verdict.verdict import ChangeRow, DriftRow, MetricRow, Verdict
 
 _SKIPS = (Outcome.SKIPPED, Outcome.SKIPPED_REQUIREMENT)
 
@@ -24,18 +24,8 @@ class Shown:
 
 
 def shown_tests(verdict: Verdict, most: int) -> Shown:
-    """Red tests first, then other changes, failures, tests that differ between devices, and those without a result."""
-    ranks = {row.test: 6 for row in verdict.never_run}
-    ranks |= {row.test: 2 for row in verdict.changes}
-    ranks |= {row.test: 1 for row in verdict.never_run if row.red}
-    ranks |= {row.test: 0 for row in verdict.changes if row.red}
-    expected = {(row.test, row.device) for row in verdict.expected}
-    for test, row in verdict.matrix.cells.items():
-        kinds = {
-            name: "expected" if (test, name) in expected else _kind(resolved.cell) for name, resolved in row.items()
-        }
-        if test not in ranks and (rank := _rank(kinds)) is not None:
-            ranks[test] = rank
+    """The tests worth a line in the order of ``ranks_of``, and how many there are besides."""
+    ranks = ranks_of(verdict)
     ordered = sorted((test for test in ranks if test in verdict.matrix.cells), key=lambda t: (ranks[t], t))
     names = {item.device.name for item in verdict.devices}
     every = names - {CPU} or names
@@ -46,6 +36,27 @@ def shown_tests(verdict: Verdict, most: int) -> Shown:
         alike=same.count(True),
         elsewhere=same.count(False),
     )
+
+
+def ranks_of(verdict: Verdict) -> Mapping[str, int]:
+    """Each test worth a line, 0 first.
+
+    Red tests (0, 1), other changes (2), failures (3), tests that differ between devices (4, 5), and those that never
+    run (6). A test that is alike everywhere, and unchanged, is not among them.
+    """
+    ranks = {row.test: 6 for row in verdict.never_run}
+    differing: list[ChangeRow | MetricRow | DriftRow] = [*verdict.changes, *verdict.metrics, *verdict.drift]
+    ranks |= {row.test: 2 for row in differing}
+    ranks |= {row.test: 1 for row in verdict.never_run if row.red}
+    ranks |= {row.test: 0 for row in differing if row.red}
+    expected = {(row.test, row.device) for row in verdict.expected}
+    for test, row in verdict.matrix.cells.items():
+        kinds = {
+            name: "expected" if (test, name) in expected else _kind(resolved.cell) for name, resolved in row.items()
+        }
+        if test not in ranks and (rank := _rank(kinds)) is not None:
+            ranks[test] = rank
+    return ranks
 
 
 def _rank(kinds: Mapping[str, str]) -> int | None:

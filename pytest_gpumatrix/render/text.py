@@ -9,6 +9,12 @@ from collections.abc import Iterable
 _LONGEST = 4000
 # Control, format (bidirectional marks, zero-width), surrogate, private, line and paragraph separators.
 _UNSHOWABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+# What takes no ink, though it is no format character: Hangul fillers, Khmer vowels, Egyptian blanks, the braille
+# blank, a null notehead, a joiner, and variation selectors (but the one that makes an emoji of a sign).
+_INKLESS = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0"
+    "\U00013441\U00013442\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
+)
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")  # ECMA-48
 
 
@@ -22,7 +28,19 @@ def clean(text: str) -> str:
     if text.isascii() and text.isprintable() and "  " not in text:
         return text.strip()
     folded = " ".join(_ESCAPE.sub("", text).split())
-    return "".join(_escaped(char) if unicodedata.category(char) in _UNSHOWABLE else char for char in folded)
+    return _shown(folded)
+
+
+def clean_lines(text: str, *, longest: int) -> str:
+    """Printable text of many lines, their indentation kept; what is longer loses its middle, which is said.
+
+    Of a traceback the first lines say where it began and the last what it was.
+    """
+    if (more := len(text) - longest) > 0:
+        head = longest // 3
+        text = f"{text[:head]}\n[... {more:,} characters cut ...]\n{text[len(text) - (longest - head) :]}"
+    lines = _ESCAPE.sub("", text).replace("\r\n", "\n").expandtabs(4).split("\n")
+    return "\n".join(_shown(line) for line in lines).strip("\n")
 
 
 def width(text: str) -> int:
@@ -78,6 +96,14 @@ def _columns(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
+def _shown(line: str) -> str:
+    if line.isascii() and line.isprintable():
+        return line
+    return "".join(map(_escaped, line))
+
+
 def _escaped(char: str) -> str:
+    if unicodedata.category(char) not in _UNSHOWABLE and not _INKLESS.match(char):
+        return char
     code = ord(char)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -19,7 +19,7 @@ devices:
   h100:    {profile: h100-sxm, runs-on: gpu}
   rtx3090: {profile: rtx-3090, runs-on: gpu}
 """
-INPUTS = {"results": "results", "base": "", "config": "gpumatrix.yml"}
+INPUTS = {"results": "results", "base": "", "config": "gpumatrix.yml", "history": ""}
 DEVICES = ("h100", "rtx3090")
 
 
@@ -130,15 +130,88 @@ def test_hostile_names_command_nothing(report: Step) -> None:
         results(report.folder / "results", device, failing=hostile)
     done = report.run("report")
     assert done.returncode == 1
-    assert report.outputs.keys() == {"verdict", "headline", "json"}
+    assert report.outputs.keys() == {"verdict", "headline", "json", "html", "sarif"}
     assert report.outputs["verdict"] == "regression"
     assert "\n" not in report.outputs["headline"]
-    first, *rest = done.stdout.splitlines()
-    assert first.startswith("::stop-commands::")
-    assert not [line for line in rest if line.lstrip().startswith("::")]
-    token = first.removeprefix("::stop-commands::")
-    assert token not in "\n".join(rest)
+    text, commands = told_to_the_runner(done.stdout)
+    assert "pwned" in "\n".join(text)
+    assert {line.partition(" ")[0] for line in commands} == {"::error"}
+    assert len(commands) == len(hostile)
+    assert not [line for line in commands if "##[" in line]
     assert "\n::error" not in report.summary
+
+
+def told_to_the_runner(log: str) -> tuple[list[str], list[str]]:
+    """The lines of a log that are text to the runner, and those that it obeys."""
+    text: list[str] = []
+    obeyed: list[str] = []
+    token = None
+    for line in log.splitlines():
+        if token is not None:
+            text.append(line)
+            token = None if line == f"::{token}::" else token
+        elif line.startswith("::stop-commands::"):
+            token = line.removeprefix("::stop-commands::")
+        else:
+            obeyed.append(line)
+    assert token is not None  # what may come after the report is text as well
+    return text, obeyed
+
+
+def test_failures_are_annotations_at_their_places_and_nothing_else_is_obeyed(report: Step) -> None:
+    for device in DEVICES:
+        results(report.folder / "results", device, failing=tuple(f"test_{number}" for number in range(14)))
+    done = report.run("report")
+    text, commands = told_to_the_runner(done.stdout)
+    assert text[0].startswith("regression: ")
+    assert [line.partition(" ")[0] for line in commands] == ["::error"] * 10 + ["::notice"]
+    assert commands[-1].startswith("::notice title=4 more findings::")
+
+
+def test_an_error_is_text(report: Step) -> None:
+    (report.folder / "##[set-output name=verdict;]ok").mkdir()
+    done = report.run("report", results="##[set-output name=verdict;]ok", base="none")
+    assert done.returncode == 2
+    text, commands = told_to_the_runner(done.stdout)
+    assert "gpumatrix: error: none: no such folder" in text[-1]
+    assert commands == []
+
+
+def test_the_page_and_the_findings_are_files(report: Step) -> None:
+    for device in DEVICES:
+        results(report.folder / "results", device, failing=("test_b",))
+    report.run("report")
+    assert "test_b" in Path(report.outputs["html"]).read_text(encoding="utf-8")
+    assert json.loads(Path(report.outputs["sarif"]).read_text(encoding="utf-8"))["version"] == "2.1.0"
+    assert len({Path(report.outputs[name]).parent for name in ("json", "html", "sarif")}) == 1
+
+
+@pytest.mark.parametrize(
+    ("environ", "arguments"),
+    [
+        ({}, []),
+        ({"GITHUB_REF_NAME": "main"}, []),
+        ({"GPUMATRIX_HISTORY": "h.sqlite"}, ["--history=h.sqlite"]),
+        (
+            {"GPUMATRIX_HISTORY": " h.sqlite ", "GITHUB_REF_NAME": "main", "GITHUB_BASE_REF": ""},
+            ["--history=h.sqlite", "--history-branch=main"],
+        ),
+        (
+            {"GPUMATRIX_HISTORY": "h.sqlite", "GITHUB_REF_NAME": "7/merge", "GITHUB_BASE_REF": "main"},
+            ["--history=h.sqlite", "--history-branch=main", "--history-read-only"],
+        ),
+        (
+            {"GPUMATRIX_HISTORY": "h.sqlite", "GITHUB_REF_NAME": "main", "GITHUB_EVENT_NAME": "workflow_run"},
+            ["--history=h.sqlite", "--history-branch=main", "--history-read-only"],
+        ),
+    ],
+)
+def test_a_pull_request_reads_the_history_of_its_target(
+    tmp_path: Path, environ: dict[str, str], arguments: list[str]
+) -> None:
+    (tmp_path / "gpumatrix.yml").touch()
+    given = {"GPUMATRIX_RESULTS": str(tmp_path), "GPUMATRIX_CONFIG": str(tmp_path / "gpumatrix.yml"), **environ}
+    assert report_arguments(given)[3:-2] == arguments
 
 
 def test_the_summary_fits_however_much_there_is(report: Step) -> None:

@@ -92,7 +92,7 @@ def test_a_regression_of_one_architecture_is_one_red_line(project: Project, plan
     assert list(change["devices"]) == [bad]
     assert change["devices"][bad]["outcome"] == "failed"
     assert change["devices"][bad]["evidence"] == "native"
-    assert change["devices"][bad]["cause"] == "genuine_failure"
+    assert change["devices"][bad]["cause"]["category"] == "genuine_failure"
     assert f"--gpu-devices={bad}" in change["reproduce"]
     assert scope in report["headline"]
 
@@ -198,10 +198,12 @@ class TestBadInput:
     def test_a_file_that_is_refused(self, project: Project, name: str, content: str, said: str) -> None:
         run_on_both(project, "head")
         (project.path / "head" / name).write_text(content)
-        code, error = self.report(project, "head")
-        assert code == 2
-        assert said in error
-        assert name in error
+        code, found = project.report("head")
+        assert (code, found["verdict"]) == (2, "incomplete")
+        assert "1 file refused" in found["headline"]
+        ((file, reason),) = found["refused"].items()
+        assert said in reason
+        assert file.endswith(name)
 
     def test_results_of_two_commits(self, project: Project) -> None:
         run_on_both(project, "head")
@@ -218,7 +220,9 @@ class TestBadInput:
 
     def test_no_such_base(self, project: Project) -> None:
         run_on_both(project, "head")
-        assert self.report(project, "head", "--base", "nowhere")[0] == 2
+        code, error = self.report(project, "head", "--base", "nowhere")
+        assert code == 2
+        assert "--base nowhere: no such folder" in error
 
     def test_an_output_that_cannot_be_written_leaves_what_was_there(self, project: Project) -> None:
         run_on_both(project, "head")

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pytest_gpumatrix.render.markdown import code, render_markdown
+from pytest_gpumatrix.render.markdown import render_markdown
+from pytest_gpumatrix.render.markdown_code import code
 from pytest_gpumatrix.triage.cause import Category
 from tests.verdict.runs import cell, expectation, plan, run, verdict
 
@@ -102,6 +103,8 @@ def test_a_whole_report() -> None:
         == """\
 ## ❌ gpumatrix: regression
 
+**Did this change break a device?** Yes: tests newly fail on `h100`.
+
 `regression: 1 new-failure (Hopper only)`
 
 | device | capability | evidence | required | results |
@@ -112,7 +115,9 @@ def test_a_whole_report() -> None:
 ### Red
 
 - **new-failure** `Hopper only`: `t.py::a`
-  - `h100`: failed (native) `off by 3` → genuine_failure: `do this`
+  - `h100`: failed (native) `off by 3`
+    - genuine_failure → skip (confidence high): `do this`
+    - decided by `the line`
   - `pytest --gpu-matrix --gpu-devices=h100 t.py::a`
 
 ### Tests that differ, fail or changed

@@ -107,14 +107,24 @@ def test_output_is_whole_or_what_was_there(here: Path, capsys: pytest.CaptureFix
     output = here / "report.md"
     output.write_text("before", encoding="utf-8")
     write(here / "head", GOOD)
-    (here / "head" / "rtx3090.native.xml").write_text("no XML", encoding="utf-8")
-    assert main(["report", "head", "--format", "markdown", "--output", "report.md"]) == 2
+    assert main(["report", "head", "--base", "none", "--format", "markdown", "--output", "report.md"]) == 2
     assert output.read_text(encoding="utf-8") == "before"
-    write(here / "head", GOOD)
     assert main(["report", "head", "--format", "markdown", "--output", "report.md"]) == 0
     assert output.read_text(encoding="utf-8").startswith("## ✅ gpumatrix: ok")
     assert sorted(path.name for path in here.iterdir()) == ["base", "gpumatrix.yml", "head", "report.md"]
     assert capsys.readouterr().out == ""
+
+
+def test_a_file_that_is_refused_is_named_and_the_others_are_reported(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(here / "head", {**GOOD, "h100": {"t.py::a": "failed"}})
+    (here / "head" / "rtx3090.native.xml").write_text("no XML", encoding="utf-8")
+    assert main(["report", "head", "--base", "base", "--format", "json"]) == 2
+    report = json.loads(capsys.readouterr().out)
+    assert (report["verdict"], report["exit_code"]) == ("regression", 2)
+    (refused,) = report["refused"]
+    assert refused.endswith("rtx3090.native.xml")
 
 
 def test_without_a_config_the_devices_are_those_with_results(
@@ -157,3 +167,14 @@ def test_an_unknown_command_is_exit_2(capsys: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(SystemExit) as ended:
         main(["reprot"])
     assert ended.value.code == 2
+
+
+def test_the_page_says_whose_report_it_is(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    write(here / "head", GOOD)
+    assert main(["report", "head", "--base", "base", "--write", "html=page.html"]) == 0
+    assert "<title>ok: head</title>" in (here / "page.html").read_text(encoding="utf-8")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "example/trainer")
+    monkeypatch.setenv("GITHUB_REF", "refs/pull/7/merge")
+    assert main(["report", "head", "--base", "base", "--format", "html", "--output", "page.html"]) == 0
+    assert "<title>ok: example/trainer #7</title>" in (here / "page.html").read_text(encoding="utf-8")

@@ -6,6 +6,7 @@ import json
 
 from pytest_gpumatrix.render.report_json import render_json
 from pytest_gpumatrix.triage.cause import Category
+from tests.render.everything import everything
 from tests.verdict.runs import cell, expectation, plan, run, verdict
 
 
@@ -27,8 +28,9 @@ def test_a_whole_report() -> None:
         }
     )
     assert json.loads(render_json(verdict(config, head, base))) == {
-        "schema": 1,
+        "schema": 2,
         "verdict": "regression",
+        "exit_code": 1,
         "headline": "regression: 1 new-failure (at least Hopper only); l40s missing",
         "notes": ["which tests never run is not decided while a device is missing"],
         "devices": [
@@ -76,10 +78,14 @@ def test_a_whole_report() -> None:
                     "h100": {
                         "outcome": "failed",
                         "evidence": "native",
-                        "cause": "no_kernel_image",
-                        "cause_evidence": "the line",
-                        "action": "skip",
-                        "advice": "do this",
+                        "cause": {
+                            "category": "no_kernel_image",
+                            "action": "skip",
+                            "advice": "do this",
+                            "confidence": "high",
+                            "evidence": "the line",
+                            "rule": "r",
+                        },
                         "message": "no image",
                         "before": {"outcome": "passed", "evidence": "native"},
                         "weaker": [{"outcome": "failed", "evidence": "compiled"}],
@@ -102,6 +108,14 @@ def test_a_whole_report() -> None:
         "never_run_natively": 0,
         "missing_devices": [{"device": "l40s", "reason": "no results"}],
         "broken": {},
+        "commit": None,
+        "base_commit": None,
+        "refused": {},
+        "base_refused": {},
+        "metrics": [],
+        "drift": [],
+        "contradictions": [],
+        "history": {},
         "stale_expectations": [
             {
                 "place": "gpumatrix.yml:7",
@@ -164,3 +178,55 @@ def test_each_cell_says_how_it_is_known_and_what_of_it_is_slow() -> None:
     }
     assert [found.get("slow") for found in devices.values()] == [None, None, list(slow)]
     assert report["slow"] == [{"finding": slow[0], "devices": {"l40s": ["a", "b"]}}]
+
+
+def test_each_further_part_is_exact() -> None:
+    found = json.loads(render_json(everything()))
+    (change,) = (change for change in found["changes"] if change["test"] == "new")
+    part = change["devices"]["h100"]
+    assert change["renamed_from"] == "older"
+    assert part["place"] == {"file": "tests/test_a.py", "line": 12}
+    assert part["cause"] == {
+        "category": "no_kernel_image",
+        "action": "environment",
+        "advice": "Build for sm_86",
+        "confidence": "medium",
+        "evidence": "CUDA error: no kernel image is available",
+        "rule": "no-image",
+        "reason": "arch_list",
+        "note": "the text demands 8.0, the device is 8.6",
+    }
+    assert found["metrics"][0] == {
+        "test": "t.py::m", "device": "h100", "name": "loss", "unit": "nats", "better": "lower", "base": 2.0,
+        "head": 3.0, "base_repeats": 3, "head_repeats": 4, "threshold": 0.1, "noise": 0.02, "worse": True,
+        "red": True, "reproduce": "pytest t.py::m",
+    }  # fmt: skip
+    assert found["drift"][0] == {
+        "test": "t.py::m", "name": "loss", "unit": "nats", "values": {"h100": 2.0, "rtx3090": 2.5},
+        "reference": "h100", "apart": ["rtx3090"], "tolerance": "1%", "before": None, "red": True,
+        "reproduce": "pytest t.py::m",
+    }  # fmt: skip
+    assert found["contradictions"] == [
+        {
+            "test": "two",
+            "device": "h100",
+            "evidence": "native",
+            "results": [
+                {"file": "a/h100.xml", "outcome": "failed"},
+                {"file": "b/h100.xml", "outcome": "passed"},
+            ],
+        }
+    ]
+    assert found["refused"] == {"results/b200.native.xml": "it declares a DOCTYPE"}
+    assert (found["verdict"], found["exit_code"]) == ("regression", 2)
+    assert found["history"] == {
+        "new": {
+            "h100": {
+                "failing_since": {"commit": "c" * 40, "time": 1_700_000_000.0, "outcome": "failed", "reruns": 0},
+                "results": 2,
+                "flakes": 1,
+                "flake_rate": 0.5,
+                "trends": {"loss": [{"commit": "c" * 40, "value": 2.0}, {"commit": "", "value": None}]},
+            }
+        }
+    }

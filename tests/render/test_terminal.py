@@ -33,6 +33,7 @@ def test_a_whole_report() -> None:
         == """\
 regression: 1 new-failure (Hopper only); 1 test never run; 1 still-failing
   (Ampere only)
+Did this change break a device? Yes: tests newly fail on h100
 
  1 h100     9.0  native    ✓ 1 passed  ✗ 1 failed  s 1 skipped
  2 rtx3090  8.6  native    ✓ 1 passed  ✗ 1 failed  - 1 requirement unmet
@@ -47,7 +48,8 @@ Red:
 t.py::a
   new-failure, Hopper only
   h100: failed (native): E needs sm_90a
-  arch_feature: do this
+  arch_feature -> skip, confidence high: do this
+  decided by: the line
   pytest --gpu-matrix --gpu-devices=h100 t.py::a
 
 Never run:
@@ -59,7 +61,7 @@ t.py::s
 Changed, not red:
 still-failing (Ampere only) t.py::b
 
-1 of 3 tests never ran natively
+1 of 3 tests not known to have run natively on any device
 """
     )
 
@@ -197,7 +199,7 @@ def test_what_is_missing_stale_or_expected_is_said() -> None:
     assert "missing: rtx3090: no results" in text
     assert "not read: cpu: cpu.xml is cut off" in text
     assert "stale-expectation: gpumatrix.yml:7: gone on h100: matches no test" in text
-    assert "1 cells failed as gpumatrix.yml expects" in text
+    assert "excused by gpumatrix.yml: 1 cell (1 failed)" in text
     assert "no baseline" in text
 
 

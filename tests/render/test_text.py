@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_gpumatrix.render.text import clean, fit, pad, width, wrap
+from pytest_gpumatrix.render.text import clean, clean_lines, fit, pad, width, wrap
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,9 @@ from pytest_gpumatrix.render.text import clean, fit, pad, width, wrap
         ("a\u200bb", "a\\u200bb"),  # zero-width space
         ("\ud800", "\\ud800"),  # half a pair: could not be written
         ("\U000e0041", "\\U000e0041"),  # a tag character
+        ("\u3164\u2800x", "\\u3164\\u2800x"),  # letters without ink
+        ("a\ufe00\U000e0101b\u17b4", "a\\ufe00\\U000e0101b\\u17b4"),  # marks without ink
+        ("\u26a0\ufe0f", "\u26a0\ufe0f"),  # a sign in colour
         ("中é✓", "中é✓"),
         ("x" * 5000, "x" * 4000 + "…"),
     ],
@@ -49,3 +52,22 @@ def test_where_it_was_cut_is_seen() -> None:
     assert fit("abcdef", 4, keep_end=True) == "…def"
     assert fit("中中中", 4) == "中…"  # two columns each
     assert width("e\u0301") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("def f():\n    return 1\n", "def f():\n    return 1"),
+        ("a\r\n\tb\rc", "a\n    b\\x0dc"),
+        ("\x1b[31mred\x1b[0m\n\u202eevil\x00", "red\n\\u202eevil\\x00"),
+        ("x" * 40 + "y" * 40, "x" * 10 + "\n[... 50 characters cut ...]\n" + "y" * 20),
+    ],
+)
+def test_lines_keep_their_indentation_and_lose_their_middle(text: str, shown: str) -> None:
+    assert clean_lines(text, longest=30) == shown
+
+
+@given(st.text())
+def test_every_line_is_printable(text: str) -> None:
+    lines = clean_lines(text, longest=50).split("\n")
+    assert not {unicodedata.category(char) for line in lines for char in line} & {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}

@@ -1,0 +1,1 @@
+"""A verdict as one HTML page that asks nothing of anywhere else."""
