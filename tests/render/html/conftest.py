@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.render.html.reader import Open
 
 from pytest_gpumatrix.render.html.page import render_html
 from pytest_gpumatrix.verdict.verdict import Verdict
 from tests.render.html import chromium
+from tests.render.html.reader import Open
 from tests.render.html.sample import sample
 
 if TYPE_CHECKING:
