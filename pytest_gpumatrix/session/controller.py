@@ -214,11 +214,11 @@ class MatrixController:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Show the matrix; the run that this one is a column of does so where a GPU poses."""
+        begin_line(terminalreporter)
         for note in (*posing_notes(self._config), *self._not_measured):
             terminalreporter.write_line(f"gpumatrix: note: {note}")
         if self._ended is None:
             return
-        begin_line(terminalreporter)
         terminalreporter.section("GPU matrix")
         for line in self._ended.lines(
             width=shutil.get_terminal_size().columns,

@@ -173,7 +173,7 @@ def test_an_error_is_text(report: Step) -> None:
     done = report.run("report", results="##[set-output name=verdict;]ok", base="none")
     assert done.returncode == 2
     text, commands = told_to_the_runner(done.stdout)
-    assert "gpumatrix: error: none: no such folder" in text[-1]
+    assert "gpumatrix: error: --base none: no such folder" in text[-1]
     assert commands == []
 
 

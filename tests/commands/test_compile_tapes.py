@@ -15,11 +15,12 @@ import pytest
 from pytest_gpumatrix.cli import main
 from pytest_gpumatrix.portability.tape.launch import CudaLaunch, CudaProgram, Launch, Problem
 from pytest_gpumatrix.portability.tape.tape import SCHEMA, End, Header, Line
+from pytest_gpumatrix.render.text import wrap
+from tests.portability.nvrtc_words import NEEDS_89
 from tests.portability.sample_run import recorded
 
 SOURCE = 'extern "C" __global__ void %s(float *x) { %s }'
 E5M2 = 'unsigned short r; asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(r) : "f"(x[0]), "f"(x[1])); x[2] = r;'
-NEEDS_89 = "Feature 'cvt.e5m2x2.f32' requires .target sm_89 or higher"
 
 
 def program(name: str, body: str = "x[0] = 1;", **fields: Any) -> CudaProgram:
@@ -66,7 +67,7 @@ def test_a_whole_table(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Non
         "",
         "Fails:",
         next(line for line in lines if line.startswith("to_fp8  CUDA C++, SHA-256 ")),
-        f"  rtx-3090, 8.0: {NEEDS_89}",
+        *wrap(f"rtx-3090, 8.0: {NEEDS_89}", 80, indent="  ", hanging="    "),
         "    one specialisation",
         "    in t.py::fp8 and 1 more",
         "",

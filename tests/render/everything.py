@@ -94,5 +94,7 @@ def everything() -> Verdict:
         broken={"a100": "a100.native.xml holds no test"},
         refused={"results/b200.native.xml": "it declares a DOCTYPE"},
         base_refused={"base/t4.native.xml": "it is not XML"},
+        commit="a" * 40,
+        base_commit="b" * 40,
         history={"new": {"h100": history()}},
     )

@@ -62,6 +62,8 @@ Changed, not red:
 still-failing (Ampere only) t.py::b
 
 1 of 3 tests not known to have run natively on any device
+a test that no device runs is red by `fail-on: never-run`; an expectation
+  `expect: skip` in gpumatrix.yml lets one be
 """
     )
 

@@ -14,11 +14,11 @@ from pytest_gpumatrix.portability.judging.judgement import Fit, Judgement
 from pytest_gpumatrix.portability.tape.launch import Launch
 from pytest_gpumatrix.portability.tape.tape import Tape
 from tests.portability.conftest import Compiler
+from tests.portability.nvrtc_words import NEEDS_89
 from tests.portability.sample_run import SAMPLE, launches_of, recorded
 
 Judged = Mapping[tuple[str, str], list[tuple[Launch, Judgement]]]
 
-NEEDS_89 = "Feature 'cvt.e5m2x2.f32' requires .target sm_89 or higher"
 TOO_LARGE = "needs 147,456 B of shared memory per block, {} has 101,376 B"
 # Measured: a matrix product of 128 x 256 x 64 in four stages, as it is launched.
 MATMUL = {

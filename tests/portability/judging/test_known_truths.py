@@ -20,6 +20,7 @@ from pytest_gpumatrix.portability.judging.judge import Reference, job_for, judge
 from pytest_gpumatrix.portability.judging.judgement import Fit, Judgement
 from pytest_gpumatrix.portability.tape.launch import Kernel
 from tests.portability.judging import known_launches
+from tests.portability.nvrtc_words import NEEDS_89
 
 KNOWN = catalogue.load().profiles
 DEVICES = {
@@ -95,7 +96,6 @@ def test_shared_memory(built: Built, name: str, shared: dict[str, int]) -> None:
 
 
 TOO_LARGE = "needs {} B of shared memory per block, {} has 101,376 B"
-NEEDS_89 = "Feature 'cvt.e5m2x2.f32' requires .target sm_89 or higher"
 NEEDS_89_BY_TRITON = "Feature 'cvt with .e4m3x2/.e5m2x2' requires .target sm_89 or higher"
 NO_CLUSTERS = "num_ctas > 1 requires NVIDIA SM90+ (Hopper)."
 
