@@ -67,7 +67,7 @@ def test_a_whole_table(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Non
         "",
         "Fails:",
         next(line for line in lines if line.startswith("to_fp8  CUDA C++, SHA-256 ")),
-        *wrap(f"rtx-3090, 8.0: {NEEDS_89}", 80, indent="  ", hanging="    "),
+        *wrap(f"rtx-3090, 8.0: {NEEDS_89}", 80, indent="  ", hanging="      "),
         "    one specialisation",
         "    in t.py::fp8 and 1 more",
         "",
