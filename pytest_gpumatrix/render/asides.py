@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_gpumatrix.record.outcome import Standing
+from pytest_gpumatrix.verdict.headline import counted
 from pytest_gpumatrix.verdict.verdict import Verdict
 
 _WORDS = {
@@ -20,11 +21,7 @@ def asides(verdict: Verdict) -> Iterator[str]:
     if verdict.expected:
         found = [row.cell.standing for row in verdict.expected]
         parts = [f"{found.count(standing):,} {words}" for standing, words in _WORDS.items() if standing in found]
-        yield f"excused by gpumatrix.yml: {_count(len(found), 'cell')} ({', '.join(parts)})"
+        yield f"excused by gpumatrix.yml: {counted(len(found), 'cell')} ({', '.join(parts)})"
     if verdict.never_run_natively:
-        every = _count(len(verdict.matrix.cells), "test")
+        every = counted(len(verdict.matrix.cells), "test")
         yield f"{verdict.never_run_natively:,} of {every} not known to have run natively on any device"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from pytest_gpumatrix.verdict.headline import counted
 from pytest_gpumatrix.verdict.proposals import Proposal, Proposals
 
 _MOST_LEFT_OUT = 20  # lines
@@ -33,7 +34,7 @@ def _lines(proposals: Proposals) -> Iterator[str]:
     yield "# Proposed from results. Read each entry before you put it into gpumatrix.yml."
     yield "expectations:" if proposals.entries else "expectations: []  # nothing to propose"
     for entry in proposals.entries:
-        yield f"  # {_count(entry.cells, 'cell')} of {_count(entry.tests, 'test')}"
+        yield f"  # {counted(entry.cells, 'cell')} of {counted(entry.tests, 'test')}"
         yield f"  - test: {_quoted(entry.test)}"
         yield f"    devices: {_devices(entry)}"
         yield f"    expect: {entry.expect.value}"
@@ -69,7 +70,3 @@ def _devices(entry: Proposal) -> str:
 def _quoted(text: str) -> str:
     """A double-quoted YAML scalar, ASCII only."""
     return yaml.safe_dump(text, default_style='"', width=_NO_BREAK).rstrip("\n")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

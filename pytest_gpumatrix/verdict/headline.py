@@ -35,11 +35,11 @@ def _extent(verdict: Verdict) -> str:
     ran = [(item.results(), with_evidence(item)) for item in verdict.devices if item.results()]
     counts = sorted({count for count, _ in ran})
     if counts == [every]:
-        return f"{_count(every, 'test')} on {_names([device for _, device in ran])}"
+        return f"{counted(every, 'test')} on {_names([device for _, device in ran])}"
     if len(ran) > _MOST_NAMES:
         between = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
-        return f"{between} of {_count(every, 'test')} on {len(ran)} devices"
-    of = f" of {_count(every, 'test')}"
+        return f"{between} of {counted(every, 'test')} on {len(ran)} devices"
+    of = f" of {counted(every, 'test')}"
     parts = [f"{count:,}{of if place == 0 else ''} on {device}" for place, (count, device) in enumerate(ran)]
     return ", ".join(parts)
 
@@ -59,25 +59,25 @@ def _red(verdict: Verdict) -> list[str]:
     parts += _metrics([row for row in verdict.metrics if row.red])
     parts += _drift([row for row in verdict.drift if row.red])
     if never := sum(row.red for row in verdict.never_run):
-        parts.append(f"{_count(never, 'test')} never run")
+        parts.append(f"{counted(never, 'test')} never run")
     if stale := sum(row.red for row in verdict.stale):
-        parts.append(_count(stale, "stale expectation"))
+        parts.append(counted(stale, "stale expectation"))
     return parts
 
 
 def _incomplete(verdict: Verdict) -> list[str]:
     parts = []
     if verdict.refused:
-        parts.append(f"{_count(len(verdict.refused), 'file')} refused")
+        parts.append(f"{counted(len(verdict.refused), 'file')} refused")
     if verdict.base_refused:
-        parts.append(f"{_count(len(verdict.base_refused), 'file')} of the baseline refused")
+        parts.append(f"{counted(len(verdict.base_refused), 'file')} of the baseline refused")
     if verdict.missing:
         parts.append(f"{_names([item.device for item in verdict.missing])} missing")
     if verdict.broken:
         parts.append(f"results of {_names(sorted(verdict.broken))} cut off or empty")
     unknown = [row for row in verdict.changes if row.change is Change.UNKNOWN]
     if quiet := sum(not row.red for row in unknown):
-        parts.append(f"{_count(quiet, 'test')} unknown")
+        parts.append(f"{counted(quiet, 'test')} unknown")
     if not verdict.has_results and not unknown:
         parts.append("no test has a result")
     return parts
@@ -97,7 +97,7 @@ def _changes(rows: Iterable[ChangeRow]) -> list[str]:
 def _metrics(rows: Sequence[MetricRow]) -> list[str]:
     """ "2 metrics worse (h100)"."""
     devices = sorted({row.device for row in rows})
-    return [f"{_count(len(rows), 'metric')} worse ({_names(devices)})"] if rows else []
+    return [f"{counted(len(rows), 'metric')} worse ({_names(devices)})"] if rows else []
 
 
 def _drift(rows: Sequence[DriftRow]) -> list[str]:
@@ -107,7 +107,7 @@ def _drift(rows: Sequence[DriftRow]) -> list[str]:
     names = {row.name for row in rows}
     devices = sorted({device for row in rows for device in row.apart})
     (only,) = names if len(names) == 1 else ("",)
-    what = only if _PLAIN_NAME.fullmatch(only) else _count(len(names), "metric")
+    what = only if _PLAIN_NAME.fullmatch(only) else counted(len(names), "metric")
     return [f"numeric drift: {what} ({_names(devices)})"]
 
 
@@ -115,5 +115,6 @@ def _names(names: list[str]) -> str:
     return ", ".join(names) if len(names) <= _MOST_NAMES else f"{len(names)} devices"
 
 
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """ "1 test", "1,200 tests"."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")

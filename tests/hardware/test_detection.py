@@ -6,13 +6,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import dataclass, field
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pynvml
 import pytest
 
 from pytest_gpumatrix.hardware.capability import ComputeCapability
 from pytest_gpumatrix.hardware.detection import Detection, detect
+from tests.hardware.nvml_stand_in import NvmlStandIn
 
 GIB = 2**30
 
@@ -49,31 +50,14 @@ T4 = FakeGpu(
 )
 
 
-class FakeNvml(ModuleType):
+class FakeNvml(NvmlStandIn):
     """As much of pynvml as detection may use. It counts openings and closings, and can be told to fail."""
 
     NVML_DEVICE_MIG_ENABLE = 1
 
     def __init__(self, *gpus: FakeGpu, fail: dict[str, Exception] | None = None) -> None:
-        super().__init__("pynvml")
+        super().__init__(fail or {})
         self._gpus = gpus
-        self._fail = fail or {}
-        self.open = 0
-        for name in vars(pynvml):
-            if name.startswith("NVMLError"):
-                setattr(self, name, getattr(pynvml, name))
-
-    def _may_fail(self, name: str) -> None:
-        if name in self._fail:
-            raise self._fail[name]
-
-    def nvmlInit(self) -> None:
-        self._may_fail("nvmlInit")
-        self.open += 1
-
-    def nvmlShutdown(self) -> None:
-        self.open -= 1
-        self._may_fail("nvmlShutdown")
 
     def nvmlSystemGetDriverVersion(self) -> str:
         self._may_fail("nvmlSystemGetDriverVersion")

@@ -11,36 +11,21 @@ import pynvml
 import pytest
 
 from pytest_gpumatrix.hardware.gpu_state import GpuProcess, GpuState, Silence, read_state
+from tests.hardware.nvml_stand_in import NvmlStandIn
 
 GIB = 2**30
 NOT_SUPPORTED = pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
 
 
-class FakeNvml(ModuleType):
+class FakeNvml(NvmlStandIn):
     """One GPU. What is in ``fail`` raises."""
 
     nvmlMemory_v2 = pynvml.nvmlMemory_v2  # noqa: N815
 
     def __init__(self, **fail: Exception) -> None:
-        super().__init__("pynvml")
-        self._fail = fail
-        self.open = 0
+        super().__init__(fail)
         self.computing = [SimpleNamespace(pid=11, usedGpuMemory=3 * GIB), SimpleNamespace(pid=12, usedGpuMemory=GIB)]
         self.drawing = [SimpleNamespace(pid=12, usedGpuMemory=GIB), SimpleNamespace(pid=13, usedGpuMemory=None)]
-        for name in vars(pynvml):
-            if name.startswith("NVMLError"):
-                setattr(self, name, getattr(pynvml, name))
-
-    def _may_fail(self, name: str) -> None:
-        if name in self._fail:
-            raise self._fail[name]
-
-    def nvmlInit(self) -> None:
-        self._may_fail("nvmlInit")
-        self.open += 1
-
-    def nvmlShutdown(self) -> None:
-        self.open -= 1
 
     def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:
         self._may_fail("nvmlDeviceGetHandleByUUID")

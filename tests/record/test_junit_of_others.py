@@ -217,35 +217,34 @@ def test_attributes_speak_where_no_element_does(tmp_path: Path, attributes: str,
     assert found.outcome.value == outcome
 
 
-def test_equal_failures_are_triaged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
+    """The texts that triage is asked about."""
+    texts_asked: list[tuple[object, ...]] = []
+
+    def classified(*texts: object, quotable: bool) -> Cause:
+        texts_asked.append(texts)
+        return GENUINE
+
+    monkeypatch.setattr("pytest_gpumatrix.record.junit_cause._classified", classified)
+    return texts_asked
+
+
+def test_equal_failures_are_triaged_once(tmp_path: Path, asked: list[tuple[object, ...]]) -> None:
     path = tmp_path / "h100.xml"
     cases = "".join(f'<testcase name="t{n}"><error message="boom">trace</error></testcase>' for n in range(1000))
     path.write_text(f"<testsuite>{cases}</testsuite>")
-    read: list[tuple[object, ...]] = []
-
-    def classified(*texts: object, quotable: bool) -> Cause:
-        read.append(texts)
-        return GENUINE
-
-    monkeypatch.setattr("pytest_gpumatrix.record.junit_cause._classified", classified)
     cells = read_junit(path, device="h100", evidence=Evidence.NATIVE).cells
-    assert (len(cells), len(read)) == (1000, 1)
+    assert (len(cells), len(asked)) == (1000, 1)
     assert len({id(cell.details) for cell in cells.values()}) == 1  # and kept once
 
 
-def test_a_million_different_failures_do_not_cost_a_million(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_million_different_failures_do_not_cost_a_million(tmp_path: Path, asked: list[tuple[object, ...]]) -> None:
     path = tmp_path / "h100.xml"
     cases = "".join(f'<testcase name="t{n}"><error message="boom {n}">trace</error></testcase>' for n in range(6_000))
     path.write_text(f"<testsuite>{cases}</testsuite>")
-    read: list[tuple[object, ...]] = []
-
-    def classified(*texts: object, quotable: bool) -> Cause:
-        read.append(texts)
-        return GENUINE
-
-    monkeypatch.setattr("pytest_gpumatrix.record.junit_cause._classified", classified)
     cells = list(read_junit(path, device="h100", evidence=Evidence.NATIVE).cells.values())
-    assert (len(read), sum("trace" in texts for texts in read)) == (5_000, 500)
+    assert (len(asked), sum("trace" in texts for texts in asked)) == (5_000, 500)
     notes = [cell.cause.note if cell.cause else "none" for cell in cells]
     assert notes[:500] == [""] * 500  # what was not read for a cause, says so
     assert all("by the message alone" in note for note in notes[500:5_000])

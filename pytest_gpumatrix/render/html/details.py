@@ -44,7 +44,7 @@ class Tables:
 
     def line(self, text: str) -> int:
         """A text as one line."""
-        return self.strings.index(clean(_cut(text, _LONGEST_TEXT))) if text else 0
+        return self.strings.index(clean(cut(text, _LONGEST_TEXT))) if text else 0
 
     def lines(self, text: str, longest: int) -> int:
         """A text of many lines."""
@@ -187,7 +187,7 @@ def _told(cause: Cause) -> dict[str, Any]:
         "action": cause.action.value,
         "confidence": cause.confidence.value,
         "infra": cause.infra,
-        **{name: clean(_cut(str(getattr(cause, name)), _LONGEST_TEXT)) for name in _CAUSE_TEXTS},
+        **{name: clean(cut(str(getattr(cause, name)), _LONGEST_TEXT)) for name in _CAUSE_TEXTS},
     }
 
 
@@ -210,5 +210,6 @@ def _place(place: Place) -> str:
     return place.file if place.line is None else f"{place.file}:{place.line}"
 
 
-def _cut(text: str, longest: int) -> str:
+def cut(text: str, longest: int) -> str:
+    """The text, or so many characters of it and an ellipsis."""
     return text if len(text) <= longest else f"{text[:longest]}…"

@@ -11,6 +11,7 @@ from string import Template
 
 from pytest_gpumatrix.render.answer import QUESTION, answer
 from pytest_gpumatrix.render.html.data import LARGEST, page_data
+from pytest_gpumatrix.render.html.details import cut
 from pytest_gpumatrix.render.html.room import dump
 from pytest_gpumatrix.render.html.sections import notices_of
 from pytest_gpumatrix.render.moved import drift_words, metric_words
@@ -132,4 +133,4 @@ def _plain_change(row: ChangeRow) -> str:
 
 
 def _short(text: str) -> str:
-    return clean(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
+    return clean(cut(text, _LONGEST))
